@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"strings"
@@ -9,13 +8,13 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/encoding/protojson"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway/registry"
+	"github.com/quartet-commerce/quartet/services/internal/eval/routing"
 )
 
 // A router that has lost what it knew costs an attempt within the turn, and no turn its split.
@@ -60,22 +59,15 @@ func TestARouterThatRefusesEvenWhatItIsSentHasFailed(t *testing.T) {
 }
 
 // published are the suite's specialists as they describe themselves. A test of services/e2e keeps the file current.
-func published(t *testing.T) (all []*specialistv1.Specialist) {
+func published(t *testing.T) []*specialistv1.Specialist {
 	t.Helper()
 	data, err := os.ReadFile("../router/testdata/specialists.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var raws []json.RawMessage
-	if err := json.Unmarshal(data, &raws); err != nil {
+	all, err := routing.ReadSpecialists(data)
+	if err != nil {
 		t.Fatal(err)
-	}
-	for _, raw := range raws {
-		s := &specialistv1.Specialist{}
-		if err := protojson.Unmarshal(raw, s); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, s)
 	}
 	return all
 }

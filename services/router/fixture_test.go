@@ -2,12 +2,12 @@ package router
 
 import (
 	_ "embed" // what the specialists publish
-	"encoding/json"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	labelled "github.com/quartet-commerce/quartet/services/internal/eval/routing"
 )
 
 // published are the suite's four specialists as Describe returns them. A test of services/e2e keeps the file current.
@@ -17,16 +17,9 @@ var published []byte
 
 // four are the suite's specialists. They must not be modified.
 var four = func() []*specialistv1.Specialist {
-	var raws []json.RawMessage
-	if err := json.Unmarshal(published, &raws); err != nil {
+	all, err := labelled.ReadSpecialists(published)
+	if err != nil {
 		panic(err)
-	}
-	all := make([]*specialistv1.Specialist, len(raws))
-	for i, raw := range raws {
-		all[i] = new(specialistv1.Specialist)
-		if err := protojson.Unmarshal(raw, all[i]); err != nil {
-			panic(err)
-		}
 	}
 	return all
 }()

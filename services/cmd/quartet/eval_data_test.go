@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/csv"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -12,29 +10,21 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/publicdata"
 )
 
-// publicSet reads messages from a public CSV file: text and kind are columns, kind may be -1, and repeated texts count
-// once. Of large ones it is one of every few.
+// publicSet reads messages from a public CSV file as routing.ReadCSV does. Repeated texts count once. Of large sets it is one of
+// every few.
 func publicSet(t *testing.T, file string, text, kind int, gold string) []routing.Message {
 	t.Helper()
-	rows, err := csv.NewReader(publicdata.Open(t, file)).ReadAll()
+	messages, err := routing.ReadCSV(publicdata.Open(t, file), text, kind, gold)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var messages []routing.Message
 	seen := make(map[string]bool)
-	for i, row := range rows[1:] {
-		if kind >= 0 && (i+1)%20 == 0 {
-			continue // the trainer of the classifier reads these
-		}
-		m := routing.Message{Line: i + 2, ID: fmt.Sprint(i + 2), Text: row[text], Gold: []string{gold}}
-		if kind >= 0 {
-			m.Kind = row[kind]
-		}
-		if !seen[m.Text] {
-			seen[m.Text] = true
-			messages = append(messages, m)
-		}
-	}
+	messages = slices.DeleteFunc(messages, func(m routing.Message) bool {
+		trained := kind >= 0 && m.Line%20 == 1 // the trainer of the classifier reads these
+		again := seen[m.Text]
+		seen[m.Text] = again || !trained
+		return trained || again
+	})
 	if len(messages) < 100*every {
 		return messages
 	}

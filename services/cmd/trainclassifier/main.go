@@ -7,17 +7,14 @@
 package main
 
 import (
-	"encoding/csv"
-	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protojson"
-
-	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+	"github.com/quartet-commerce/quartet/services/internal/eval/routing"
 	"github.com/quartet-commerce/quartet/services/router/classifier"
 )
 
@@ -45,130 +42,78 @@ func main() {
 }
 
 func run(out, data string) error {
-	specialists, samples, err := published("../testdata/specialists.json")
+	described, err := os.ReadFile("../testdata/specialists.json")
 	if err != nil {
 		return err
+	}
+	specialists, err := routing.ReadSpecialists(described)
+	if err != nil {
+		return fmt.Errorf("specialists.json: %w", err)
+	}
+	var names []string
+	var samples []classifier.Sample
+	add := func(source, message string, weight float64, gold ...string) *classifier.Sample {
+		samples = append(samples, classifier.Sample{Input: classifier.Input{Message: message}, Gold: gold, Weight: weight, Source: source})
+		return &samples[len(samples)-1]
+	}
+	for _, s := range specialists {
+		names = append(names, s.GetName())
+		for _, e := range s.GetExamples() {
+			add("", e, exampleWeight, s.GetName())
+		}
 	}
 	background, err := os.ReadFile("train/background.txt")
 	if err != nil {
 		return err
 	}
 	for line := range strings.Lines(string(background)) {
-		samples = append(samples, classifier.Sample{Input: classifier.Input{Message: strings.TrimSpace(line)}, Weight: exampleWeight})
+		add("", strings.TrimSpace(line), exampleWeight)
 	}
 	for _, s := range sources {
-		labelled, err := read(s.name, s.file)
+		messages, err := open(s.file, func(r io.Reader) ([]routing.Message, error) { return routing.Read(r, names) })
 		if err != nil {
 			return err
 		}
-		samples = append(samples, labelled...)
+		for _, m := range messages {
+			add(s.name, m.Text, 1, m.Gold...).History = classifier.ShoppersTexts(m.History)
+			for _, p := range m.Parts {
+				if p.SubQuery != m.Text {
+					add(s.name, p.SubQuery, subQueryWeight, p.Specialist).Part = true
+				}
+			}
+		}
 	}
-	public, err := serviceRequests(filepath.Join(data, "bitext", "bitext_8k.csv"))
+	public, err := open(filepath.Join(data, "bitext", "bitext_8k.csv"), func(r io.Reader) ([]routing.Message, error) {
+		return routing.ReadCSV(r, 1, 3, classifier.CatchAllName)
+	})
 	if err != nil {
 		return fmt.Errorf("public data: %w; name its folder with -data", err)
 	}
-	file, err := classifier.Train(specialists, append(samples, public...), os.Stdout)
+	for _, m := range public {
+		if m.Line%publicEvery == 1 {
+			add("bitext", m.Text, publicWeight, m.Gold...)
+		}
+	}
+	file, err := classifier.Train(specialists, samples, os.Stdout)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(out, file, 0o644)
 }
 
-// published reads the specialists and their examples.
-func published(file string) (specialists []*specialistv1.Specialist, samples []classifier.Sample, err error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, nil, err
-	}
-	var raw []json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", file, err)
-	}
-	for _, one := range raw {
-		s := new(specialistv1.Specialist)
-		if err := protojson.Unmarshal(one, s); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", file, err)
-		}
-		specialists = append(specialists, s)
-		for _, e := range s.GetExamples() {
-			samples = append(samples, classifier.Sample{
-				Input: classifier.Input{Message: e}, Gold: []string{s.GetName()}, Weight: exampleWeight,
-			})
-		}
-	}
-	return specialists, samples, nil
-}
-
-// read reads labelled messages and, where they have them, their sub-queries.
-func read(source, file string) ([]classifier.Sample, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	var out []classifier.Sample
-	for line := range strings.Lines(string(data)) {
-		var m struct {
-			Text    string
-			Gold    []string
-			History []json.RawMessage
-			Parts   []struct {
-				Specialist string
-				SubQuery   string `json:"sub_query"`
-			}
-		}
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
-			return nil, fmt.Errorf("%s: %w", filepath.Base(file), err)
-		}
-		in := classifier.Input{Message: m.Text}
-		for _, h := range m.History {
-			if said := shoppersWords(h); said != "" {
-				in.History = append(in.History, said)
-			}
-		}
-		out = append(out, classifier.Sample{Input: in, Gold: m.Gold, Weight: 1, Source: source})
-		for _, p := range m.Parts {
-			if p.SubQuery != m.Text {
-				out = append(out, classifier.Sample{
-					Input: classifier.Input{Message: p.SubQuery}, Gold: []string{p.Specialist}, Weight: subQueryWeight, Source: source, Part: true,
-				})
-			}
-		}
-	}
-	return out, nil
-}
-
 // publicEvery is how many messages of the public collection there are for each that the model is fitted to: the others measure it.
 const publicEvery = 20
 
-// serviceRequests reads some of a public collection of requests to a customer service.
-func serviceRequests(file string) ([]classifier.Sample, error) {
-	f, err := os.Open(file)
+// open calls read with a file.
+func open(path string, read func(io.Reader) ([]routing.Message, error)) ([]routing.Message, error) {
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
+	messages, err := read(f)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
-	var out []classifier.Sample
-	for i := publicEvery; i < len(rows); i += publicEvery {
-		out = append(out, classifier.Sample{
-			Input: classifier.Input{Message: rows[i][1]}, Gold: []string{classifier.CatchAllName}, Weight: publicWeight, Source: "bitext",
-		})
-	}
-	return out, nil
-}
-
-// shoppersWords returns an earlier message if it is the shopper's: a string, or an object with the role "user".
-func shoppersWords(raw json.RawMessage) string {
-	var said string
-	if json.Unmarshal(raw, &said) == nil {
-		return said
-	}
-	var m struct{ Role, Text string }
-	if json.Unmarshal(raw, &m) == nil && m.Role == "user" {
-		return m.Text
-	}
-	return ""
+	return messages, nil
 }

@@ -1,13 +1,12 @@
 package text_test
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/quartet-commerce/quartet/services/internal/eval/routing"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
@@ -59,11 +58,11 @@ func TestLanguageOfLabelledMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		for lines := bufio.NewScanner(f); lines.Scan(); {
-			var m struct{ Text, Language string }
-			if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
-				t.Fatal(name, err)
-			}
+		messages, err := routing.Read(f, []string{"search", "recommend", "promotions", "support"})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		for _, m := range messages {
 			if m.Language == "none" {
 				continue
 			}

@@ -14,11 +14,15 @@ import (
 
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/eval/routing"
 )
 
 // everyday are messages that must go right, with the specialists in the order of the parts. The model is fitted to them too, so
 // they show that nothing broke, not how good it is.
-func everyday(t testing.TB) []evalCase { return evalCases(t, "../../classifier/train/everyday.jsonl") }
+func everyday(t testing.TB) []routing.Message {
+	return evalCases(t, "../../classifier/train/everyday.jsonl")
+}
 
 func TestEverydayMessages(t *testing.T) {
 	l := newFour()

@@ -1,35 +1,25 @@
 package classifier
 
 import (
-	"encoding/json"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quartet-commerce/quartet/services/internal/eval/routing"
 )
 
-// evalCase is a line of testdata/eval, whose README says what it means.
-type evalCase struct {
-	ID      string   `json:"id"`
-	Text    string   `json:"text"`
-	Gold    []string `json:"gold"`
-	History []string `json:"history"`
-	Kind    string   `json:"kind"`
-}
-
-func evalCases(t testing.TB, file string) []evalCase {
+// evalCases reads labelled messages. The README of testdata/eval says what they mean.
+func evalCases(t testing.TB, file string) []routing.Message {
 	t.Helper()
-	data, err := os.ReadFile("../testdata/eval/" + file)
+	f, err := os.Open("../testdata/eval/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var cases []evalCase
-	for line := range strings.Lines(string(data)) {
-		var c evalCase
-		if err := json.Unmarshal([]byte(line), &c); err != nil {
-			t.Fatalf("%s, line %d is no JSON", file, len(cases)+1)
-		}
-		cases = append(cases, c)
+	defer f.Close()
+	cases, err := routing.Read(f, namesOf(four))
+	if err != nil {
+		t.Fatal(err)
 	}
 	return cases
 }
@@ -40,10 +30,10 @@ type figures struct{ all, right, certain, certainRight, single, singleCertain in
 func percent(n, of int) float64 { return 100 * float64(n) / float64(max(of, 1)) }
 
 // assess compares the sets of specialists with the labels, and hands each miss to missed.
-func assess(l *Classifier, cases []evalCase, missed func(evalCase, Result)) figures {
+func assess(l *Classifier, cases []routing.Message, missed func(routing.Message, Result)) figures {
 	var s figures
 	for _, c := range cases {
-		r := classify(l, c.Text, c.History...)
+		r := classify(l, c.Text, ShoppersTexts(c.History)...)
 		right, certain := slices.Equal(names(r), c.Gold), r.Confidence >= Threshold
 		s.all++
 		if right {
@@ -82,7 +72,7 @@ func TestMessagesGoToTheRightSpecialists(t *testing.T) {
 		{"held.jsonl", false, 80, 95, 60},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			s := assess(l, evalCases(t, c.file), func(m evalCase, r Result) {
+			s := assess(l, evalCases(t, c.file), func(m routing.Message, r Result) {
 				if c.shown {
 					t.Logf("%s, confidence %.2f, want %v: %q", m.ID, r.Confidence, m.Gold, routes(r))
 				}

@@ -1,14 +1,14 @@
 package classifier
 
 import (
-	"encoding/json"
 	"os"
 	"slices"
 
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/eval/routing"
 )
 
 // four are the suite's specialists as Describe returns them. They must not be modified. A test of services/e2e keeps the
@@ -18,16 +18,9 @@ var four = func() []*specialistv1.Specialist {
 	if err != nil {
 		panic(err)
 	}
-	var raws []json.RawMessage
-	if err := json.Unmarshal(data, &raws); err != nil {
+	all, err := routing.ReadSpecialists(data)
+	if err != nil {
 		panic(err)
-	}
-	all := make([]*specialistv1.Specialist, len(raws))
-	for i, raw := range raws {
-		all[i] = new(specialistv1.Specialist)
-		if err := protojson.Unmarshal(raw, all[i]); err != nil {
-			panic(err)
-		}
 	}
 	return all
 }()

@@ -1,15 +1,19 @@
 package routing
 
 import (
+	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/eval"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
@@ -33,11 +37,16 @@ type Message struct {
 	Text string
 	// Gold names the specialists that should get the message: sorted, each once, at least one.
 	Gold []string
+	// Parts are what the specialists should be asked. May be empty.
+	Parts []Part
 	// History holds the earlier messages, oldest first. May be empty.
 	History []*commonv1.Message
 	// Kind and Language group messages. May be empty.
 	Kind, Language string
 }
+
+// Part is what one specialist should be asked.
+type Part struct{ Specialist, SubQuery string }
 
 // SetError says which lines of a set are wrong.
 type SetError struct {
@@ -55,7 +64,7 @@ func (e *SetError) Error() string {
 }
 
 // Read returns the messages of a set in JSON Lines. Gold must name some of the specialists. Fields other than id, text,
-// gold, history, kind and language are ignored. A set with a wrong line, or without a message, is a *SetError. Any other
+// gold, parts, history, kind and language are ignored. A set with a wrong line, or without a message, is a *SetError. Any other
 // error comes from r.
 func Read(r io.Reader, specialists []string) ([]Message, error) {
 	var messages []Message
@@ -89,6 +98,40 @@ func Read(r io.Reader, specialists []string) ([]Message, error) {
 	return messages, nil
 }
 
+// ReadCSV returns the messages of a public collection with a header, all for one specialist. Text and kind are columns; kind may
+// be -1.
+func ReadCSV(r io.Reader, text, kind int, gold string) ([]Message, error) {
+	rows, err := csv.NewReader(r).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	var messages []Message
+	for i, row := range rows[min(1, len(rows)):] {
+		m := Message{Line: i + 2, ID: fmt.Sprint(i + 2), Text: row[text], Gold: []string{gold}}
+		if kind >= 0 {
+			m.Kind = row[kind]
+		}
+		messages = append(messages, m)
+	}
+	return messages, nil
+}
+
+// ReadSpecialists returns specialists from a JSON array of what they publish.
+func ReadSpecialists(data []byte) ([]*specialistv1.Specialist, error) {
+	var raws []json.RawMessage
+	if err := json.Unmarshal(data, &raws); err != nil {
+		return nil, err
+	}
+	all := make([]*specialistv1.Specialist, len(raws))
+	for i, raw := range raws {
+		all[i] = new(specialistv1.Specialist)
+		if err := protojson.Unmarshal(raw, all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 // fields holds the fields of one line, and their violations.
 type fields struct {
 	values map[string]*structpb.Value
@@ -98,6 +141,7 @@ type fields struct {
 func (f *fields) message(line int, specialists []string) Message {
 	m := Message{Line: line, ID: f.text("id", 1, maxLabel), Text: f.text("text", 1, maxText)}
 	m.Gold = f.gold(specialists)
+	m.Parts = f.parts()
 	m.History = f.history()
 	m.Kind, m.Language = f.text("kind", 0, maxLabel), f.text("language", 0, maxLabel)
 	return m
@@ -147,6 +191,21 @@ func (f *fields) gold(specialists []string) []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// parts returns the sub-queries.
+func (f *fields) parts() []Part {
+	var all []Part
+	values, _ := f.array("parts")
+	for i, v := range values {
+		of := v.GetStructValue().GetFields()
+		specialist, _ := f.str(fmt.Sprintf("parts[%d].specialist", i), of["specialist"])
+		query, _ := f.str(fmt.Sprintf("parts[%d].sub_query", i), of["sub_query"])
+		f.check.Text(fmt.Sprintf("parts[%d].specialist", i), specialist, 1, maxLabel)
+		f.check.Text(fmt.Sprintf("parts[%d].sub_query", i), query, 1, maxText)
+		all = append(all, Part{specialist, query})
+	}
+	return all
 }
 
 // history returns the earlier messages: a string is the shopper's, an object names its role.

@@ -20,7 +20,7 @@ func TestReadTakesWhatASetMayHold(t *testing.T) {
 		"",
 		`{"id":"b","text":"x","gold":["support","search"],"kind":"two","language":"de","author":"someone","weight":2}`,
 		`{"id":"c","text":"and in red?","gold":["search"],"history":["hats?",{"role":"assistant","text":"Two."},{"role":"user","text":"ok"}]}` + "\r",
-		`{"id":"d","text":" ","gold":["search"],"history":null,"kind":null}`,
+		`{"id":"d","text":" ","gold":["search"],"history":null,"kind":null,"parts":[{"specialist":"search","sub_query":"a hat"}]}`,
 	}, "\n")
 	got, err := Read(strings.NewReader(in), four)
 	if err != nil {
@@ -33,7 +33,7 @@ func TestReadTakesWhatASetMayHold(t *testing.T) {
 		{Line: 4, ID: "c", Text: "and in red?", Gold: []string{"search"}, History: []*commonv1.Message{
 			{Role: user, Text: "hats?"}, {Role: assistant, Text: "Two."}, {Role: user, Text: "ok"},
 		}},
-		{Line: 5, ID: "d", Text: " ", Gold: []string{"search"}},
+		{Line: 5, ID: "d", Text: " ", Gold: []string{"search"}, Parts: []Part{{"search", "a hat"}}},
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 		t.Error(diff)
@@ -62,6 +62,10 @@ func TestReadNamesWhatIsWrongWithALine(t *testing.T) {
 		{"an unknown role", `{"id":"b","text":"x","gold":["search"],"history":["hi",{"role":"bot","text":"x"}]}`,
 			`line 2: history[1].role is "bot", must be "user" or "assistant"`},
 		{"history without words", `{"id":"b","text":"x","gold":["search"],"history":[{"role":"user"}]}`, `line 2: history[0].text is required`},
+		{"parts without a sub-query", `{"id":"b","text":"x","gold":["search"],"parts":[{"specialist":"search"}]}`,
+			`line 2: parts[0].sub_query is required`},
+		{"parts of strings", `{"id":"b","text":"x","gold":["search"],"parts":["x"]}`,
+			`line 2: parts[0].specialist is required; parts[0].sub_query is required`},
 		{"a kind that is a list", `{"id":"b","text":"x","gold":["search"],"kind":["a"]}`, `line 2: kind is an array, must be a string`},
 	}
 	for _, tt := range tests {
@@ -101,5 +105,15 @@ func TestReadReturnsAReadersError(t *testing.T) {
 	broken := errors.New("disk on fire")
 	if _, err := Read(iotest.ErrReader(broken), four); !errors.Is(err, broken) {
 		t.Errorf("error is %v, want %v", err, broken)
+	}
+}
+
+func TestReadCSV(t *testing.T) {
+	got, err := ReadCSV(strings.NewReader("flags,text,kind\nB,where is it,track\n"), 1, 2, "support")
+	if want := []Message{{Line: 2, ID: "2", Text: "where is it", Gold: []string{"support"}, Kind: "track"}}; err != nil || !cmp.Equal(want, got) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	if got, err := ReadCSV(strings.NewReader(""), 0, -1, "support"); err != nil || len(got) != 0 {
+		t.Errorf("of nothing: %v, %v", got, err)
 	}
 }
