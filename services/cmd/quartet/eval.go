@@ -46,6 +46,7 @@ docs/evaluation.md defines each figure. 'quartet eval search --help' is about th
 const evalSearchAbout = `Loads products into a search service of its own, puts judged queries to it, and compares its ranking with the products that
 people judged relevant: by words alone, and then with each further leg that is configured. Products are JSON Lines as for
 'quartet load', or data sheets of a public collection; judgments are CSV: query,docid,rating. Both may be gzip; "-" is stdin.
+With --documents, it measures the search of policy documents; the docid of a passage is the document's id, "#" and the section.
 docs/evaluation.md defines each figure.`
 
 // maxEvalSearch bounds the evaluation of a search. Large catalogs take longer to load than servers allow without a deadline.
@@ -260,18 +261,19 @@ func (b *measuredRouter) measure(ctx context.Context, messages []routing.Message
 
 // searchFlags say what is measured and how it is shown.
 type searchFlags struct {
-	products, judgments string
-	index               *indexFlag
-	repeat              int
-	json, misses        bool
-	baselines           bool
-	legs                *legFlags
-	level               *slog.Level
+	products, documents, judgments string
+	index                          *indexFlag
+	repeat                         int
+	json, misses                   bool
+	baselines                      bool
+	legs                           *legFlags
+	level                          *slog.Level
 }
 
 func addSearchFlags(fs *flag.FlagSet) *searchFlags {
 	f := &searchFlags{legs: addLegFlags(fs), level: logLevel(fs, slog.LevelWarn), index: addIndexFlag(fs)}
 	fs.StringVar(&f.products, "products", "", "`file` of products")
+	fs.StringVar(&f.documents, "documents", "", "`file` of policy documents, to measure the search of their passages, by words alone, in place of products")
 	fs.StringVar(&f.judgments, "judgments", "", "`file` of judged queries")
 	fs.IntVar(&f.repeat, "repeat", 1, "`number` of times that each query is timed")
 	fs.BoolVar(&f.json, "json", false, "print only the figures, as one JSON object")
@@ -285,10 +287,10 @@ func (f *searchFlags) check(rest []string) error {
 	switch {
 	case len(rest) > 0:
 		return usagef("unexpected argument %q; give files by flags, %s", rest[0], usage)
-	case f.products == "" || f.judgments == "":
-		return usagef("give --products and --judgments, %s", usage)
-	case f.products == "-" && f.judgments == "-":
-		return usagef("--products and --judgments cannot both be stdin")
+	case (f.products == "") == (f.documents == "") || f.judgments == "":
+		return usagef("give --products and --judgments, %s; or --documents and --judgments", usage)
+	case f.products+f.documents == "-" && f.judgments == "-":
+		return usagef("two files cannot both be stdin")
 	case f.repeat < 1:
 		return usagef("--repeat is %d, must be at least 1", f.repeat)
 	}
@@ -319,13 +321,14 @@ func runEvalSearch(ctx context.Context, args []string, env environment) (err err
 		return err
 	}
 	var report *evalsearch.Report
-	err = reading(f.products, env, func(in io.Reader) error {
+	file := f.products + f.documents // one of them is empty
+	err = reading(file, env, func(in io.Reader) error {
 		cfg.Products = in
 		report, err = f.measure(ctx, cfg, env)
 		return err
 	})
 	if errors.As(err, &wrong) {
-		return usagef("%s: %w", f.products, err)
+		return usagef("%s: %w", file, err)
 	}
 	if err != nil {
 		return err
@@ -367,6 +370,9 @@ func (f *searchFlags) measure(ctx context.Context, cfg evalsearch.Config, env en
 	defer closeClients()
 	ctx, cancel := context.WithTimeout(ctx, maxEvalSearch)
 	defer cancel()
+	if f.documents != "" {
+		return evalsearch.Documents(ctx, clients.Policies, cfg.Products, cfg.Queries)
+	}
 	cfg.Catalog, cfg.Pipelines = clients.Catalog, pipelines(whole)
 	return evalsearch.Run(ctx, cfg)
 }

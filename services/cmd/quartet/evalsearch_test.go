@@ -44,6 +44,7 @@ func TestEvalSearchMistakesAreNamed(t *testing.T) {
 		says string
 	}{
 		"nothing":                  {nil, 2, "give --products and --judgments"},
+		"products and documents":   {[]string{"--products", "a", "--documents", "b", "--judgments", "c"}, 2, "or --documents and --judgments"},
 		"an argument":              {[]string{"set.csv"}, 2, `unexpected argument "set.csv"`},
 		"stdin twice":              {[]string{"--products", "-", "--judgments", "-"}, 2, "cannot both be stdin"},
 		"timed never":              {append(setOf(t, kites, kiteJudgments), "--repeat", "0"), 2, "--repeat is 0"},
@@ -65,13 +66,29 @@ func TestEvalSearchMistakesAreNamed(t *testing.T) {
 	}
 }
 
+// A passage is named by its document and its section; the last question is not about any.
+func TestEvalSearchOfDocuments(t *testing.T) {
+	const documents = `{"policy_id":"returns","title":"Returns","body":"Send it back within 30 days.\n\n## Kites\n\nKites must be dry."}` + "\n"
+	flags := setOf(t, documents, "query,docid,rating\nreturns,returns#,1\ncan I return a wet kite?,returns#Kites,1\nwho is the president?,returns#,0\n")
+	flags[slices.Index(flags, "--products")] = "--documents"
+	code, out, stderr := quartet(t.Context(), nil, append([]string{"eval", "search"}, flags...)...)
+	if code != 0 || stderr != "" || !strings.Contains(out, "queries: 3, without a relevant product: 1, of these nothing found: 1") || !strings.Contains(out, "\nlexical    1.000   1.000  1.000") {
+		t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", code, out, stderr)
+	}
+	flags = setOf(t, `{"policy_id":"returns"}`+"\n", kiteJudgments)
+	flags[slices.Index(flags, "--products")] = "--documents"
+	if code, _, stderr := quartet(t.Context(), nil, append([]string{"eval", "search"}, flags...)...); code != 2 || !strings.Contains(stderr, "line 1") {
+		t.Errorf("a wrong document: exit code %d, stderr:\n%s", code, stderr)
+	}
+}
+
 func TestEvalSearchPrintsTheFigures(t *testing.T) {
 	code, out, stderr := quartet(t.Context(), nil, append([]string{"eval", "search", "--misses"}, setOf(t, kites, kiteJudgments)...)...)
 	if code != 0 || stderr != "" {
 		t.Fatalf("exit code %d, stderr:\n%s", code, stderr)
 	}
 	for _, want := range []string{
-		"products: 3 · queries: 3, without a relevant product: 1 · judgments: 4\n", "\nlexical    0.500   0.500      0.500       0.500      50 %          1 ",
+		"products: 3 · queries: 3, without a relevant product: 1, of these nothing found: 1 · judgments: 4\n", "\nlexical    0.500   0.500  0.500      0.500       0.500      50 %          1 ",
 		"\n\"winder\"  nDCG@10 0.000 · condensed 0.000 · recall@100 0.000\n   1   -  L1  Line winder\n  relevant and not found: K1\n",
 	} {
 		if !strings.Contains(out, want) {

@@ -47,6 +47,8 @@ type Figures struct {
 	// nothing.
 	NDCG10 Mean `json:"ndcg_at_10"`
 	NDCG5  Mean `json:"ndcg_at_5"`
+	// First is the share of the queries whose first hit is relevant.
+	First Mean `json:"relevant_first"`
 	// CondensedNDCG10 is NDCG10 of the rankings without the hits that have no judgment.
 	CondensedNDCG10 Mean `json:"condensed_ndcg_at_10"`
 	// Recall100 is the share of the relevant products that are among the first 100 hits.
@@ -55,6 +57,8 @@ type Figures struct {
 	Unjudged10 Mean `json:"unjudged_share_at_10"`
 	// NoAnswer is how many queries found nothing.
 	NoAnswer int `json:"no_answer_queries"`
+	// RightlyNone is how many queries have no relevant product and found nothing.
+	RightlyNone int `json:"rightly_no_answer_queries"`
 	// Missed is how many queries have a relevant product and none among the first 10 hits.
 	Missed int `json:"queries_without_relevant_hit"`
 	// Incomplete is how many queries were answered without a leg that should have taken part.
@@ -164,7 +168,14 @@ func figures(outcomes []Outcome) Figures {
 			f.Incomplete++
 		}
 		if ideal(o.Grades, 10) == 0 {
+			if len(o.Hits) == 0 {
+				f.RightlyNone++
+			}
 			continue
+		}
+		f.First.add(0)
+		if len(o.Hits) > 0 && o.Grades[o.Hits[0].ProductID] > 0 {
+			f.First.Sum++
 		}
 		f.NDCG10.add(NDCG(o.Hits, o.Grades, 10))
 		f.NDCG5.add(NDCG(o.Hits, o.Grades, 5))

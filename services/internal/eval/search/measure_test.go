@@ -80,7 +80,7 @@ func TestMeasureASet(t *testing.T) {
 		ranked("a", map[string]int{"a": 2}), ranked("", map[string]int{"a": 2, "b": 0}), ranked("x", map[string]int{"a": 0}), failed,
 	)
 	want := Figures{
-		Queries: 4, NDCG10: Mean{2, 3}, NDCG5: Mean{2, 3}, CondensedNDCG10: Mean{2, 3}, Recall100: Mean{2, 3}, Unjudged10: Mean{0.5, 2},
+		Queries: 4, NDCG10: Mean{2, 3}, NDCG5: Mean{2, 3}, First: Mean{2, 3}, CondensedNDCG10: Mean{2, 3}, Recall100: Mean{2, 3}, Unjudged10: Mean{0.5, 2},
 		NoAnswer: 1, Missed: 1, Incomplete: 1, P50: 1, P99: 3,
 	}
 	if diff := cmp.Diff(want, r.Figures); diff != "" {
@@ -118,7 +118,7 @@ func TestReportAsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const figures = `"queries":1,"ndcg_at_10":1,"ndcg_at_5":1,"condensed_ndcg_at_10":1,"recall_at_100":1,"unjudged_share_at_10":0,"no_answer_queries":0,"queries_without_relevant_hit":0,"incomplete_queries":0,"p50_ms":1,"p99_ms":1`
+	const figures = `"queries":1,"ndcg_at_10":1,"ndcg_at_5":1,"relevant_first":1,"condensed_ndcg_at_10":1,"recall_at_100":1,"unjudged_share_at_10":0,"no_answer_queries":0,"rightly_no_answer_queries":0,"queries_without_relevant_hit":0,"incomplete_queries":0,"p50_ms":1,"p99_ms":1`
 	if diff := cmp.Diff(`{`+figures+`,"pipeline":"lexical","queries_without_relevant":0,"judgments":1,"products":0,"load_ms":0,"index_ms":0,"legs":{"lexical":{`+figures+`}}}`, string(got)); diff != "" {
 		t.Error(diff)
 	}

@@ -13,9 +13,9 @@ import (
 
 // Print writes the figures for a person.
 func (r *Report) Print(w io.Writer) {
-	fmt.Fprintf(w, "products: %d · queries: %d, without a relevant product: %d · judgments: %d\n",
-		r.Products, r.Queries, r.WithoutRelevant, r.Judgments)
-	rows := [][]string{{"legs", "nDCG@10", "nDCG@5", "condensed", "recall@100", "unjudged", "no answer", "missed", "median", "p99"}}
+	fmt.Fprintf(w, "products: %d · queries: %d, without a relevant product: %d, of these nothing found: %d · judgments: %d\n",
+		r.Products, r.Queries, r.WithoutRelevant, r.RightlyNone, r.Judgments)
+	rows := [][]string{{"legs", "nDCG@10", "nDCG@5", "first", "condensed", "recall@100", "unjudged", "no answer", "missed", "median", "p99"}}
 	changes := [][]string{{"against lexical", "nDCG@10", "better", "worse", "p (sign)", "p (random)", "condensed", "better", "worse", "p (sign)", "p (random)"}}
 	pipelines := slices.Sorted(maps.Keys(r.Legs)) // each goes on with the name of the one before
 	for _, name := range pipelines {
@@ -70,7 +70,7 @@ func figuresRow(name string, f Figures) []string {
 		unjudged = fmt.Sprintf("%.0f %%", 100*v)
 	}
 	return []string{
-		name, mean(f.NDCG10), mean(f.NDCG5), mean(f.CondensedNDCG10), mean(f.Recall100), unjudged,
+		name, mean(f.NDCG10), mean(f.NDCG5), mean(f.First), mean(f.CondensedNDCG10), mean(f.Recall100), unjudged,
 		strconv.Itoa(f.NoAnswer), strconv.Itoa(f.Missed), fmt.Sprintf("%.1f ms", f.P50), fmt.Sprintf("%.1f ms", f.P99),
 	}
 }

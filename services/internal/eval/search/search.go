@@ -107,14 +107,19 @@ func (e *evaluation) load(ctx context.Context) error {
 		return err
 	}
 	e.report.Products, e.report.LoadMillis = loaded.Taken, millis(time.Since(begun))
-	wrong := &LinesError{Wanted: "products as in docs/data.md, or data sheets as in docs/evaluation.md"}
+	return refused(loaded, "products as in docs/data.md, or data sheets as in docs/evaluation.md")
+}
+
+// refused is a *LinesError if something was refused, or if nothing was loaded.
+func refused(loaded load.Report, wanted string) error {
+	if loaded.Refused == 0 && loaded.Taken > 0 {
+		return nil
+	}
+	wrong := &LinesError{Wanted: wanted}
 	for _, r := range loaded.Refusals {
 		wrong.Problems = append(wrong.Problems, fmt.Sprintf("line %d: %s", r.Line, r.What))
 	}
-	if loaded.Refused > 0 || loaded.Taken == 0 {
-		return wrong
-	}
-	return nil
+	return wrong
 }
 
 // measure puts the queries to a pipeline once all its legs take part.
