@@ -19,7 +19,7 @@ func TestNodeUploads(t *testing.T) {
 	}
 	at := quartettest.Start(t)
 	for range 2 { // a product that is there is replaced
-		out, err := exec.Command("node", "node/upload.mjs", at["search"]).CombinedOutput()
+		out, err := exec.Command("node", "node/upload.mjs", at["gateway"]).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "1 product written, 0 refused") {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -41,7 +41,7 @@ func TestClients(t *testing.T) {
 		command []string
 		prints  []string
 	}{
-		"go":     {[]string{"go", "run", "./go", "-gateway", at["gateway"], "-search", at["search"]}, []string{"1 product written", "Folding kayak", "899.00"}},
+		"go":     {[]string{"go", "run", "./go", "-addr", at["gateway"]}, []string{"1 product written", "Folding kayak", "899.00"}},
 		"node":   {[]string{"node", "node/client.mjs", "http://" + at["http"]}, []string{"QT-"}},
 		"python": {[]string{"python3", "python/client.py", "http://" + at["http"]}, []string{"QT-"}},
 	} {

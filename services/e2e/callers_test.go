@@ -103,10 +103,12 @@ func TestAnOutsiderIsRefusedEverywhere(t *testing.T) {
 				t.Errorf("%q %s: %v, want %v", outsider.token, what, err, outsider.code)
 			}
 		}
-		_, err := orderv1.NewOrderServiceClient(g.as(t, outsider.token, suite.Support)).
-			ListOrders(t.Context(), &orderv1.ListOrdersRequest{StoreId: "demo", CustomerId: "ava"})
-		refused("lists ava's orders", err)
-		_, err = gateway.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", CustomerId: "ava", Message: question})
+		for _, role := range []string{suite.Support, suite.Gateway} {
+			_, err := orderv1.NewOrderServiceClient(g.as(t, outsider.token, role)).
+				ListOrders(t.Context(), &orderv1.ListOrdersRequest{StoreId: "demo", CustomerId: "ava"})
+			refused("lists ava's orders at the "+role+" service", err)
+		}
+		_, err := gateway.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", CustomerId: "ava", Message: question})
 		refused("asks as ava", err)
 		stream, err := gateway.AskStream(t.Context(), &gatewayv1.AskStreamRequest{Ask: &gatewayv1.AskRequest{StoreId: "demo", CustomerId: "ava", Message: question}})
 		if err == nil {
@@ -159,9 +161,11 @@ func TestCallersDoWhatTheyMay(t *testing.T) {
 	if _, err := ben.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", CustomerId: "ben", Message: "what is your return policy?"}); err != nil {
 		t.Errorf("ben asks: %v", err)
 	}
-	orders := orderv1.NewOrderServiceClient(g.as(t, "benspage", suite.Support))
-	if _, err := orders.ListOrders(t.Context(), &orderv1.ListOrdersRequest{StoreId: "demo", CustomerId: "ben"}); err != nil {
-		t.Errorf("ben lists orders: %v", err)
+	for _, role := range []string{suite.Support, suite.Gateway} {
+		orders := orderv1.NewOrderServiceClient(g.as(t, "benspage", role))
+		if _, err := orders.ListOrders(t.Context(), &orderv1.ListOrdersRequest{StoreId: "demo", CustomerId: "ben"}); err != nil {
+			t.Errorf("ben lists orders at the %s service: %v", role, err)
+		}
 	}
 }
 

@@ -140,10 +140,10 @@ func newBrain(t *testing.T) http.Handler {
 	return brain
 }
 
-// loadDemo loads the demo stores through the gateway and the data services.
+// loadDemo loads the demo stores through the gateway.
 func (p *processes) loadDemo() {
 	p.t.Helper()
-	load := exec.CommandContext(p.t.Context(), p.program, "load", "--demo", "--gateway-addr="+p.addr[suite.Gateway])
+	load := exec.CommandContext(p.t.Context(), p.program, "load", "--demo", "--addr="+p.addr[suite.Gateway])
 	load.Env = p.env
 	if p.tls != nil {
 		load.Args = append(load.Args, "--tls="+p.tls.folder(mtls.Client))

@@ -105,7 +105,7 @@ var brokenFields = []broken{
 	{"a title that is an object", "title", map[string]any{"en": "Lamp"}, "title"},
 	{"a description with NUL", "description", "\x00", "description: must not contain the NUL character"},
 	{"a description of 20,001 characters", "description", strings.Repeat("a", 20_001), "description: has 20001 characters"},
-	{"a description of 10 MB", "description", strings.Repeat("a", 10_000_000), "description: has 10000000 characters, must have at most 20000"},
+	{"a description of 3 MB", "description", strings.Repeat("a", 3_000_000), "description: has 3000000 characters, must have at most 20000"},
 	{"a description that is a list", "description", []any{"a"}, "description"},
 	{"a brand of 201 characters", "brand", strings.Repeat("b", 201), "brand: has 201 characters"},
 	{"a brand with NUL", "brand", "b\x00", "brand: must not contain the NUL character"},
@@ -231,7 +231,7 @@ func brokenLines(t *testing.T) map[string][2]string {
 		"NUL beside the message":      {good + "\x00", "column"},
 		"a text that never ends":      {`{"title":"` + strings.Repeat("x", 100_000), "line ends before"},
 		"a line beyond 16 MiB":        {`{"title":"` + strings.Repeat("x", 17<<20) + `"}`, "the line is too long"},
-		"an item beyond 15 MiB":       {productLine(t, "RAW", "description", strings.Repeat("x", 15<<20)), "must have at most 15728640"},
+		"an item beyond 4 MiB":        {productLine(t, "RAW", "description", strings.Repeat("x", 4<<20)), "must have at most 4190208"},
 		"brackets without end":        {`{"tags":` + strings.Repeat("[", 100_000), "column"},
 		"a control character in JSON": {strings.Replace(good, "Lamp", "La\x01mp", 1), "column"},
 	}

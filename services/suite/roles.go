@@ -7,10 +7,13 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
+	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
+	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -19,6 +22,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/bundle"
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/prompt"
+	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/promotions"
@@ -49,8 +53,9 @@ type role struct {
 	specialist bool         // has a SpecialistService that the gateway calls
 	reads      []scope.Read // what the scopes of a specialist allow to read
 	needsState bool         // needs Redis and a model
-	maxRequest int          // bytes of the largest request of any method
+	maxRequest int          // bytes of the largest request of any method; the gateway takes no larger one of those that it forwards
 	callers    []string     // the other roles that call it
+	data       []string     // services by full name that the gateway forwards, so that one address takes a store's data
 	build      func(Config, *dialer) (registrar, error)
 }
 
@@ -58,15 +63,33 @@ type role struct {
 // does not name.
 func roles() []role {
 	return []role{
-		{Gateway, 7300, false, nil, true, 256 * kib, nil, buildGateway},
-		{Router, 7301, false, nil, false, 4 * mib, []string{Gateway}, buildRouter},
-		{Search, 7302, true, []scope.Read{scope.ReadCatalog}, true, 16 * mib, []string{Gateway, Recommend, Promotions}, buildSearch},
+		{Gateway, 7300, false, nil, true, 4 * mib, nil, nil, buildGateway},
+		{Router, 7301, false, nil, false, 4 * mib, []string{Gateway}, nil, buildRouter},
+		{Search, 7302, true, []scope.Read{scope.ReadCatalog}, true, 16 * mib, []string{Gateway, Recommend, Promotions},
+			[]string{catalogv1.CatalogService_ServiceDesc.ServiceName}, buildSearch},
 		{Recommend, 7303, true, []scope.Read{scope.ReadCatalog, scope.ReadCarts, scope.ReadCoPurchases}, true, 4 * mib,
-			[]string{Gateway, Promotions}, buildRecommend},
+			[]string{Gateway, Promotions}, []string{cartv1.CartService_ServiceDesc.ServiceName}, buildRecommend},
 		{Promotions, 7304, true, []scope.Read{scope.ReadPromotions, scope.ReadCarts, scope.ReadCatalog}, true, 16 * mib,
-			[]string{Gateway}, buildPromotions},
-		{Support, 7305, true, []scope.Read{scope.ReadOrders, scope.ReadPolicies, scope.ReadCarts}, true, 16 * mib, []string{Gateway, Recommend}, buildSupport},
+			[]string{Gateway}, []string{promotionv1.PromotionService_ServiceDesc.ServiceName}, buildPromotions},
+		{Support, 7305, true, []scope.Read{scope.ReadOrders, scope.ReadPolicies, scope.ReadCarts}, true, 16 * mib, []string{Gateway, Recommend},
+			[]string{orderv1.OrderService_ServiceDesc.ServiceName, policyv1.PolicyService_ServiceDesc.ServiceName}, buildSupport},
 	}
+}
+
+// forwardData registers the services of data of all roles on the gateway's server.
+func forwardData(server grpc.ServiceRegistrar, d *dialer) error {
+	for _, r := range roles() {
+		if len(r.data) == 0 {
+			continue
+		}
+		conn := d.dialForCallers(r.name)
+		for _, service := range r.data {
+			if d.err == nil {
+				d.err = rpc.Forward(server, protoreflect.FullName(service), conn)
+			}
+		}
+	}
+	return d.err
 }
 
 // gatewayOnly are the services that only the gateway calls, whatever other data a peer may read from the same server.

@@ -168,10 +168,16 @@ func New(role string, cfg Config) (*Instance, error) {
 	}
 	server := rpc.NewServer(serverConfig)
 	service.Register(server)
+	inst := &Instance{role: role, service: service, server: server, dialer: d}
+	if role == Gateway {
+		if err := forwardData(server, d); err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: %w", role, err), inst.close(context.Background()))
+		}
+	}
 	if slices.Contains(Specialists(), role) { // the router and the gateway do their work without a model
 		cfg.modelOf(role).WatchKey(func(refused bool) { server.SetReady(!refused) })
 	}
-	return &Instance{role: role, service: service, server: server, dialer: d}, nil
+	return inst, nil
 }
 
 // Serve serves on all listeners until ctx ends, then drains and releases what the service holds. It owns the listeners.

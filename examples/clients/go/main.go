@@ -28,36 +28,30 @@ const (
 )
 
 func main() {
-	gatewayAddr := flag.String("gateway", "127.0.0.1:7300", "`address` of the gateway")
-	searchAddr := flag.String("search", "127.0.0.1:7302", "`address` of the search service, which keeps the catalog")
+	addr := flag.String("addr", "127.0.0.1:7300", "`address` of the gateway")
 	flag.Parse()
-	if err := run(*gatewayAddr, *searchAddr, os.Getenv("QUARTET_TOKEN")); err != nil {
+	if err := run(*addr, os.Getenv("QUARTET_TOKEN")); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(gatewayAddr, searchAddr, token string) error {
+func run(addr, token string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if token != "" {
 		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
 	}
 	plaintext := grpc.WithTransportCredentials(insecure.NewCredentials()) // over a network, use credentials.NewTLS
-	gatewayConn, err := grpc.NewClient(gatewayAddr, plaintext)
+	conn, err := grpc.NewClient(addr, plaintext)
 	if err != nil {
 		return err
 	}
-	defer gatewayConn.Close()
-	searchConn, err := grpc.NewClient(searchAddr, plaintext)
-	if err != nil {
-		return err
-	}
-	defer searchConn.Close()
+	defer conn.Close()
 
-	if err := upload(ctx, catalogv1.NewCatalogServiceClient(searchConn)); err != nil {
+	if err := upload(ctx, catalogv1.NewCatalogServiceClient(conn)); err != nil {
 		return fmt.Errorf("upload: %w", err)
 	}
-	gateway := gatewayv1.NewGatewayServiceClient(gatewayConn)
+	gateway := gatewayv1.NewGatewayServiceClient(conn)
 	reply, err := gateway.Ask(ctx, &gatewayv1.AskRequest{StoreId: store, CustomerId: customer, Message: "Do you have a folding kayak?"})
 	if err != nil {
 		return fmt.Errorf("ask: %w", err)

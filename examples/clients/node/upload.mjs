@@ -1,6 +1,6 @@
 // Uploads products to a catalog over gRPC, with Node 20 or later, and prints what was refused.
 //   npm install --prefix examples/clients/node
-//   node examples/clients/node/upload.mjs 127.0.0.1:7302
+//   node examples/clients/node/upload.mjs 127.0.0.1:7300
 import { fileURLToPath } from 'node:url';
 import grpc from '@grpc/grpc-js';
 import loader from '@grpc/proto-loader';
@@ -10,7 +10,7 @@ const contracts = grpc.loadPackageDefinition(loader.loadSync('quartet/catalog/v1
   includeDirs: [proto], longs: String, enums: String, defaults: true,
 }));
 const credentials = grpc.credentials.createInsecure(); // over a network, use createSsl
-const catalog = new contracts.quartet.catalog.v1.CatalogService(process.argv[2] ?? '127.0.0.1:7302', credentials);
+const catalog = new contracts.quartet.catalog.v1.CatalogService(process.argv[2] ?? '127.0.0.1:7300', credentials);
 
 const metadata = new grpc.Metadata();
 if (process.env.QUARTET_TOKEN) metadata.set('authorization', `Bearer ${process.env.QUARTET_TOKEN}`);

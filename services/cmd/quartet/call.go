@@ -36,16 +36,13 @@ servers need no reflection.
 
 A request of "-" is read from stdin. A method that takes a stream takes several requests, one after the other.`
 
-// owner is the role that serves each package of the contracts. All specialists serve quartet.specialist.v1, and four services quartet.customer.v1.
-var owner = map[protoreflect.FullName]string{
-	"quartet.gateway.v1": suite.Gateway, "quartet.customer.v1": suite.Gateway, "quartet.router.v1": suite.Router, "quartet.catalog.v1": suite.Search,
-	"quartet.cart.v1": suite.Recommend, "quartet.promotion.v1": suite.Promotions, "quartet.order.v1": suite.Support, "quartet.policy.v1": suite.Support,
-}
+// owner is the role of the packages of the contracts that the gateway does not serve. All specialists serve quartet.specialist.v1.
+var owner = map[protoreflect.FullName]string{"quartet.router.v1": suite.Router, "quartet.specialist.v1": ""}
 
 func runCall(ctx context.Context, args []string, env environment) error {
 	fs := newFlags("call", "list|describe NAME|METHOD [JSON|-]", callAbout, env)
 	addr := fs.String("addr", "", "`target` of the service, such as 127.0.0.1:7300 (default: where 'quartet up' serves the method)")
-	role := fs.String("role", "", "`role` of the service: "+strings.Join(suite.Roles(), ", ")+" (default: the one that owns the method)")
+	role := fs.String("role", "", "`role` of the service: "+strings.Join(suite.Roles(), ", ")+" (default: the gateway, if it serves the method)")
 	timeout := fs.Duration("timeout", time.Minute, "deadline of the call")
 	headers := metadata.MD{}
 	fs.Func("header", "metadata of the call as `NAME:VALUE`; may be given several times", func(s string) error {
@@ -77,7 +74,10 @@ func runCall(ctx context.Context, args []string, env environment) error {
 		return err
 	}
 	if *role == "" {
-		*role = owner[method.Parent().ParentFile().Package()]
+		var other bool
+		if *role, other = owner[method.Parent().ParentFile().Package()]; !other {
+			*role = suite.Gateway
+		}
 	}
 	if !slices.Contains(suite.Roles(), *role) {
 		return usagef("%s is served by several roles: give --role, one of %s", method.Parent().Name(), strings.Join(suite.Specialists(), ", "))

@@ -84,9 +84,8 @@ func TestUpAsksForTokens(t *testing.T) {
 	var out, errOut output
 	done := startUp(ctx, &out, &errOut, "--tokens", path)
 	addr := addresses(t, &out, &errOut)
-	env := map[string]string{}
+	env := map[string]string{"QUARTET_ADDR": addr["gateway"]}
 	for role, a := range addr {
-		env["QUARTET_"+strings.ToUpper(role)+"_ADDR"] = a
 		checkHealth(t, role, a)
 	}
 	data := writeStore(t)
@@ -144,10 +143,7 @@ func TestUpAcceptsJSONWebTokens(t *testing.T) {
 	defer stop()
 	var out, errOut output
 	done := startUp(ctx, &out, &errOut, "--jwks", path, "--jwt-issuer", "https://issuer.example", "--jwt-audience", "quartet")
-	env := map[string]string{}
-	for role, a := range addresses(t, &out, &errOut) {
-		env["QUARTET_"+strings.ToUpper(role)+"_ADDR"] = a
-	}
+	env := map[string]string{"QUARTET_ADDR": addresses(t, &out, &errOut)["gateway"]}
 	data := writeStore(t)
 	for audience, says := range map[string]string{"quartet": "1 products loaded", "another": "Unauthenticated"} {
 		env["QUARTET_TOKEN"] = sign(audience)

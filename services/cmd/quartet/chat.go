@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"strconv"
 	"strings"
 
 	"github.com/ergochat/readline"
@@ -42,7 +40,6 @@ type chat struct {
 func runChat(ctx context.Context, args []string, env environment) (err error) {
 	fs := newFlags("chat", "", "Talks to a store in the terminal. Without --addr all six services run in this process.\n\n"+chatHelp, env)
 	f := addAskFlags(fs)
-	recommend := fs.String("recommend-addr", net.JoinHostPort("127.0.0.1", strconv.Itoa(suite.Port(suite.Recommend))), "`target` of the recommend service, for /cart; used with --addr")
 	history := fs.String("history", "", "`file` that keeps the messages typed (default: they are forgotten at the end)")
 	rest, err := parse(fs, args, env)
 	if err != nil {
@@ -57,25 +54,17 @@ func runChat(ctx context.Context, args []string, env environment) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeSuite()) }()
-	if f.addr != "" {
-		cfg.Peers[suite.Recommend] = *recommend
-	}
 	gateway, err := dial(ctx, suite.Gateway, cfg, env)
 	if err != nil {
 		return err
 	}
 	defer gateway.Close()
-	carts, err := suite.Dial(suite.Recommend, cfg)
-	if err != nil {
-		return err
-	}
-	defer carts.Close()
 	in, err := readline.NewFromConfig(&readline.Config{Prompt: "> ", HistoryFile: *history, Stdin: env.in, Stdout: env.out, Stderr: env.err})
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	c := &chat{env: env, flags: f, gateway: gatewayv1.NewGatewayServiceClient(gateway), carts: cartv1.NewCartServiceClient(carts)}
+	c := &chat{env: env, flags: f, gateway: gatewayv1.NewGatewayServiceClient(gateway), carts: cartv1.NewCartServiceClient(gateway)}
 	newPrinter(env.out, terminalWidth(env)).banner(banner + " · /help lists the commands")
 	for {
 		line, err := in.ReadLine()

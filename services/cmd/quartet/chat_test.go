@@ -86,7 +86,7 @@ func TestChatContinuesAThreadOfAGateway(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	at := up(t, ctx, stop)
-	gateway := []string{"--addr", at["gateway"], "--recommend-addr", at["recommend"], "--customer", "ava"}
+	gateway := []string{"--addr", at["gateway"], "--customer", "ava"}
 	screen := chatInATerminal(t, []typed{
 		{"/cart", " item"},
 		{"where is my order QT-10031?", "trace "},

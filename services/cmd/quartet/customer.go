@@ -24,6 +24,20 @@ const customerAbout = `Gives out or removes what all services of a running Quart
 // customerKeepers are the services that keep data of customers.
 var customerKeepers = []string{suite.Gateway, suite.Recommend, suite.Promotions, suite.Support}
 
+// besideGateway returns the targets of the services whose gateway is at HOST:PORT, with the ports that 'quartet up' gives them.
+func besideGateway(addr string) (map[string]string, error) {
+	host, text, err := net.SplitHostPort(addr)
+	port, err2 := strconv.Atoi(text)
+	if err != nil || err2 != nil {
+		return nil, usagef("--addr: %q must be HOST:PORT, such as 127.0.0.1:7300", addr)
+	}
+	peers := make(map[string]string)
+	for _, role := range customerKeepers {
+		peers[role] = net.JoinHostPort(host, strconv.Itoa(port+suite.Port(role)-suite.Port(suite.Gateway)))
+	}
+	return peers, nil
+}
+
 func runCustomer(ctx context.Context, args []string, env environment) error {
 	fs := newFlags("customer", "export|erase CUSTOMER", customerAbout, env)
 	store := fs.String("store", "", "`id` of the store")

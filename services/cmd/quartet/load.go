@@ -3,11 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,13 +17,10 @@ import (
 // shownRefusals is how many refusals of a file are printed.
 const shownRefusals = 20
 
-const loadAbout = `Loads files into a store through the services of a running Quartet. The kind of a file is its name:
+const loadAbout = `Loads files into a store through the gateway of a running Quartet. The kind of a file is its name:
 stores.jsonl, products.jsonl, variant_updates.jsonl, promotions.jsonl, cart_settings.jsonl, carts.jsonl, order_settings.jsonl,
 orders.jsonl, policies.jsonl. Products may also be products.csv, products.tsv, or the XML of a merchant's product feed in
 products.xml. A folder stands for all of these that it holds. Bad lines are reported with their number, and the good ones loaded.`
-
-// owners are the services that own data: the stores, and what each has.
-var owners = []string{suite.Gateway, suite.Search, suite.Recommend, suite.Promotions, suite.Support}
 
 func runLoad(ctx context.Context, args []string, env environment) error {
 	fs := newFlags("load", "FILE|FOLDER...", loadAbout, env)
@@ -37,12 +32,8 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 	tokenFlag(fs, &token)
 	dryRun := fs.Bool("dry-run", false, "only check: write nothing, not even what is good")
 	sync := fs.Bool("sync", false, "delete the products, promotions and policies that the files lack, of the kinds that they have, if no line is refused")
-	addr := fs.String("addr", "", "`target` of the gateway of 'quartet up'; the other services have the ports after it (default: a flag for each service)")
+	addr := fs.String("addr", "127.0.0.1:7300", "`target` of the gateway")
 	timeout := fs.Duration("timeout", 10*time.Minute, "deadline of the whole load")
-	addrs := make(map[string]*string)
-	for _, role := range owners {
-		addrs[role] = fs.String(role+"-addr", net.JoinHostPort("127.0.0.1", strconv.Itoa(suite.Port(role))), "`target` of the "+role+" service")
-	}
 	paths, err := parse(fs, args, env)
 	if err != nil {
 		return err
@@ -53,15 +44,7 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 			return err
 		}
 	}
-	cfg := suite.Config{Peers: make(map[string]string), Token: token}
-	for role, addr := range addrs {
-		cfg.Peers[role] = *addr
-	}
-	if *addr != "" {
-		if cfg.Peers, err = besideGateway(*addr); err != nil {
-			return err
-		}
-	}
+	cfg := suite.Config{Peers: map[string]string{suite.Gateway: *addr}, Token: token}
 	if err := tls.applyClient(&cfg, env); err != nil {
 		return err
 	}
@@ -102,20 +85,6 @@ func runLoad(ctx context.Context, args []string, env environment) error {
 		return syncKinds(ctx, l, files, env)
 	}
 	return nil
-}
-
-// besideGateway returns the targets of the services whose gateway is at HOST:PORT, with the ports that 'quartet up' gives them.
-func besideGateway(addr string) (map[string]string, error) {
-	host, text, err := net.SplitHostPort(addr)
-	port, err2 := strconv.Atoi(text)
-	if err != nil || err2 != nil {
-		return nil, usagef("--addr: %q must be HOST:PORT, such as 127.0.0.1:7300", addr)
-	}
-	peers := make(map[string]string)
-	for _, role := range owners {
-		peers[role] = net.JoinHostPort(host, strconv.Itoa(port+suite.Port(role)-suite.Port(suite.Gateway)))
-	}
-	return peers, nil
 }
 
 // shownDeletions is how many deleted ids are printed.

@@ -61,14 +61,10 @@ func TestLoadRefusesWhatDoesNotFitTheStore(t *testing.T) {
 	}
 }
 
-// upWithoutDemo runs 'quartet up' without stores, as up does, and returns the environment that leads to its services.
+// upWithoutDemo runs 'quartet up' without stores, as up does, and returns the environment that leads to its gateway.
 func upWithoutDemo(t *testing.T, ctx context.Context, stop context.CancelFunc) map[string]string {
 	t.Helper()
-	env := make(map[string]string)
-	for role, a := range up(t, ctx, stop, "--demo=false") {
-		env["QUARTET_"+strings.ToUpper(role)+"_ADDR"] = a
-	}
-	return env
+	return map[string]string{"QUARTET_ADDR": up(t, ctx, stop, "--demo=false")["gateway"]}
 }
 
 // up runs 'quartet up' until stop, or the test, ends, and returns the addresses of its services.

@@ -308,44 +308,16 @@ func loadDemo(ctx context.Context, clients load.Clients, now time.Time) error {
 	return nil
 }
 
-// dialData connects to the owners of data.
+// dialData connects to the gateway, which forwards to the owners of data.
 func dialData(ctx context.Context, cfg suite.Config, env environment) (load.Clients, func(), error) {
-	var closers []func() error
-	closeAll := func() {
-		for _, c := range closers {
-			_ = c() // a client connection has nothing to lose
-		}
+	conn, err := dial(ctx, suite.Gateway, cfg, env)
+	if err != nil {
+		return load.Clients{}, nil, err
 	}
-	var clients load.Clients
-	var failed error
-	ctx, cancel := context.WithTimeout(ctx, startTimeout) // for all together
-	defer cancel()
-	for _, role := range owners {
-		conn, err := dial(ctx, role, cfg, env)
-		if err != nil {
-			failed = errors.Join(failed, err)
-			continue
-		}
-		closers = append(closers, conn.Close)
-		switch role {
-		case suite.Gateway:
-			clients.Stores = gatewayv1.NewStoreServiceClient(conn)
-		case suite.Search:
-			clients.Catalog = catalogv1.NewCatalogServiceClient(conn)
-		case suite.Recommend:
-			clients.Carts = cartv1.NewCartServiceClient(conn)
-		case suite.Promotions:
-			clients.Promotions = promotionv1.NewPromotionServiceClient(conn)
-		case suite.Support:
-			clients.Orders = orderv1.NewOrderServiceClient(conn)
-			clients.Policies = policyv1.NewPolicyServiceClient(conn)
-		}
-	}
-	if failed != nil {
-		closeAll()
-		return load.Clients{}, nil, failed
-	}
-	return clients, closeAll, nil
+	return load.Clients{
+		Stores: gatewayv1.NewStoreServiceClient(conn), Catalog: catalogv1.NewCatalogServiceClient(conn), Carts: cartv1.NewCartServiceClient(conn),
+		Promotions: promotionv1.NewPromotionServiceClient(conn), Orders: orderv1.NewOrderServiceClient(conn), Policies: policyv1.NewPolicyServiceClient(conn),
+	}, func() { _ = conn.Close() }, nil // a client connection has nothing to lose
 }
 
 // offlineNote says what answers, and what another model would change.

@@ -32,8 +32,8 @@ const (
 	batchSize = 100
 	// batchBytes closes a batch early, well below gRPC's usual 4 MiB limit of a message.
 	batchBytes = 1 << 20
-	// maxItemBytes is the largest item that is sent. A larger one would end the stream, because no server accepts it.
-	maxItemBytes = 15 << 20
+	// maxItemBytes is the largest item that is sent. A larger one would end the stream, because the gateway takes messages of 4 MiB.
+	maxItemBytes = 4<<20 - 4<<10
 	// maxRefusals bounds the refusals that a report lists. It counts all.
 	maxRefusals = 1000
 )
