@@ -18,8 +18,6 @@ import (
 
 // Match is one product that has some of the terms.
 type Match struct {
-	// ProductID names the product.
-	ProductID string
 	// Score is the relevance, comparable within one result; higher is better.
 	Score float64
 	// Terms are the positions of the terms that it has.

@@ -9,7 +9,7 @@ import (
 
 func titled(id, title string, score float64, terms TermSet) Candidate {
 	e := NewEntry(&catalogv1.Product{ProductId: id, Title: title, Variants: []*catalogv1.Variant{{VariantId: "std"}}})
-	return Candidate{Entry: e, Match: Match{ProductID: id, Score: score, Terms: terms}}
+	return Candidate{Entry: e, Match: Match{Score: score, Terms: terms}}
 }
 
 func hit(c Candidate) Hit { return Hit{Candidate: c, Variants: c.Product.GetVariants()} }

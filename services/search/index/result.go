@@ -175,18 +175,21 @@ const maxFacets = 20
 
 // Facets counts the narrowest categories and the brands of the hits, most frequent first.
 func Facets(hits []Hit) []*catalogv1.Facet {
-	counts := make(map[[2]string]int32)
+	categories, brands := make(map[string]int32), make(map[string]int32)
 	for _, h := range hits {
 		if path := h.Product.GetCategoryPath(); len(path) > 0 {
-			counts[[2]string{"category", path[len(path)-1]}]++
+			categories[path[len(path)-1]]++
 		}
 		if brand := h.Product.GetBrand(); brand != "" {
-			counts[[2]string{"brand", brand}]++
+			brands[brand]++
 		}
 	}
-	out := make([]*catalogv1.Facet, 0, len(counts))
-	for k, n := range counts {
-		out = append(out, &catalogv1.Facet{Name: k[0], Value: k[1], Count: n})
+	var out []*catalogv1.Facet
+	for value, n := range categories {
+		out = append(out, &catalogv1.Facet{Name: "category", Value: value, Count: n})
+	}
+	for value, n := range brands {
+		out = append(out, &catalogv1.Facet{Name: "brand", Value: value, Count: n})
 	}
 	slices.SortFunc(out, func(a, b *catalogv1.Facet) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(b.Name, a.Name), strings.Compare(a.Value, b.Value))

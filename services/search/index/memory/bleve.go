@@ -24,8 +24,8 @@ type wordIndex struct {
 	idx     bleve.Index
 	lengths [index.NumFields]lengths
 	stems   map[*index.Language]map[string]string // of the words seen last
-	// ids are the product ids by document, filled in when they are first needed after an update.
-	ids []atomic.Pointer[string]
+	// places are those of the products by document, filled in when they are first needed after an update.
+	places []atomic.Pointer[place]
 	// scratch holds *accumulators.
 	scratch sync.Pool // of *scratch
 }
@@ -61,7 +61,7 @@ func (b *wordIndex) Update(_ context.Context, put []*catalogv1.Product, remove [
 	if err != nil {
 		return fmt.Errorf("update index: %w", err)
 	}
-	b.ids = make([]atomic.Pointer[string], len(b.ids)+len(put))
+	b.places = make([]atomic.Pointer[place], len(b.places)+len(put))
 	batch := bleveapi.NewBatch()
 	for _, id := range remove {
 		batch.Delete(id)
@@ -165,17 +165,18 @@ func (f *wordField) NumPlainTextBytes() uint64 { return 0 }
 // Size returns about the bytes that the field takes, for the library's statistics.
 func (f *wordField) Size() int { return 100 * len(f.words) }
 
-// id returns the product id of a document.
-func (b *wordIndex) id(reader bleveapi.IndexReader, doc uint32) (string, error) {
-	if id := b.ids[doc].Load(); id != nil {
-		return *id, nil
+// place returns that of a document's product, or nil if there is none.
+func (b *wordIndex) place(reader bleveapi.IndexReader, doc uint32, find func(id string) *place) (*place, error) {
+	if p := b.places[doc].Load(); p != nil {
+		return p, nil
 	}
 	id, err := reader.ExternalID(bleveapi.NewIndexInternalID(nil, uint64(doc)))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	b.ids[doc].Store(&id)
-	return id, nil
+	p := find(id)
+	b.places[doc].Store(p)
+	return p, nil
 }
 
 // Close stops the index's goroutine and frees its memory.
@@ -191,7 +192,7 @@ type evaluation struct {
 }
 
 // Search reads the postings of every form of each term.
-func (b *wordIndex) Search(ctx context.Context, terms []index.Term) ([]index.Match, error) {
+func (b *wordIndex) Search(ctx context.Context, terms []index.Term, find func(id string) *place) ([]index.Candidate, error) {
 	source, err := b.idx.Advanced()
 	if err != nil {
 		return nil, fmt.Errorf("search index: %w", err)
@@ -206,16 +207,19 @@ func (b *wordIndex) Search(ctx context.Context, terms []index.Term) ([]index.Mat
 		s.reset()
 		b.scratch.Put(s)
 	}()
-	s.size(len(b.ids))
+	s.size(len(b.places))
 	l := &evaluation{accumulators: s, ctx: ctx, index: b, reader: reader, terms: terms}
 	if err := l.run(); err != nil {
 		return nil, fmt.Errorf("search index: %w", err)
 	}
-	out := make([]index.Match, len(l.docs))
-	for i, doc := range l.docs {
-		out[i] = l.matches[doc]
-		if out[i].ProductID, err = b.id(reader, doc); err != nil {
+	out := make([]index.Candidate, 0, len(l.docs))
+	for _, doc := range l.docs {
+		p, err := b.place(reader, doc, find)
+		if err != nil {
 			return nil, fmt.Errorf("search index: %w", err)
+		}
+		if p != nil {
+			out = append(out, index.Candidate{Entry: p.Entry, Match: l.matches[doc]})
 		}
 	}
 	return out, nil
@@ -526,8 +530,9 @@ func (s *accumulators) reset() {
 type lexicalIndex interface {
 	// Update adds or replaces products and removes others. Removing what is not there succeeds.
 	Update(ctx context.Context, put []*catalogv1.Product, remove []string) error
-	// Search returns every product that has at least one of the terms, in no particular order.
-	Search(ctx context.Context, terms []index.Term) ([]index.Match, error)
+	// Search returns every product that has at least one of the terms, in no particular order. It finds a product's place by its id
+	// and remembers it until the next Update.
+	Search(ctx context.Context, terms []index.Term, find func(id string) *place) ([]index.Candidate, error)
 	// Close frees what the index holds. It is called once, after the last Search.
 	Close() error
 }

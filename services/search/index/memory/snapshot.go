@@ -21,7 +21,7 @@ import (
 // snapshot is one store's catalog in memory, as of one version. It is the Index of its views.
 type snapshot struct {
 	position   catalog.Position
-	entries    map[string]*index.Entry
+	entries    map[string]*place
 	folded     map[string]string // catalog.IDKey -> product id
 	index      lexicalIndex
 	statistics index.Statistics
@@ -30,9 +30,12 @@ type snapshot struct {
 	titles     atomic.Pointer[[]*index.Entry] // all, when they were last asked for; nil after a change
 }
 
+// place is that of a product in a snapshot. A new price or stock puts a new entry there, of which the index of words hears nothing.
+type place struct{ *index.Entry }
+
 // newSnapshot returns an empty catalog over an empty index.
 func newSnapshot(words lexicalIndex) *snapshot {
-	return &snapshot{entries: make(map[string]*index.Entry), folded: make(map[string]string), index: words, statistics: index.NewStatistics()}
+	return &snapshot{entries: make(map[string]*place), folded: make(map[string]string), index: words, statistics: index.NewStatistics()}
 }
 
 // view is the snapshot as a read sees it.
@@ -43,11 +46,14 @@ func (v *snapshot) view() *index.View {
 // product looks a product up by an identifier as models write it. Nil: there is none.
 func (v *snapshot) product(id string) *index.Entry {
 	for _, exact := range [...]string{id, catalog.CleanID(id)} {
-		if e := v.entries[exact]; e != nil {
-			return e
+		if p := v.entries[exact]; p != nil {
+			return p.Entry
 		}
 	}
-	return v.entries[v.folded[catalog.IDKey(id)]]
+	if p := v.entries[v.folded[catalog.IDKey(id)]]; p != nil {
+		return p.Entry
+	}
+	return nil
 }
 
 // all returns every product, ordered by title and then by identifier. The caller must not change it.
@@ -56,8 +62,8 @@ func (v *snapshot) all() []*index.Entry {
 		return *sorted
 	}
 	out := make([]*index.Entry, 0, len(v.entries))
-	for _, e := range v.entries {
-		out = append(out, e)
+	for _, p := range v.entries {
+		out = append(out, p.Entry)
 	}
 	slices.SortFunc(out, index.ByTitle)
 	v.titles.Store(&out)
@@ -93,15 +99,22 @@ func (v *snapshot) changedTexts(put []*catalogv1.Product) []*catalogv1.Product {
 // update puts products into the view and removes others, all but the index.
 func (v *snapshot) update(put []*catalogv1.Product, removed []string) {
 	for _, id := range removed {
-		v.remove(id)
+		if p := v.entries[id]; p != nil {
+			v.statistics.Add(p.Entry, -1)
+			delete(v.entries, id)
+		}
 		if v.folded[catalog.IDKey(id)] == id {
 			delete(v.folded, catalog.IDKey(id))
 		}
 	}
 	for _, p := range put {
-		v.remove(p.GetProductId())
 		e := index.NewEntry(p)
-		v.entries[e.ID()] = e
+		if old := v.entries[e.ID()]; old != nil {
+			v.statistics.Add(old.Entry, -1)
+			old.Entry = e
+		} else {
+			v.entries[e.ID()] = &place{e}
+		}
 		v.folded[catalog.IDKey(e.ID())] = e.ID()
 		v.statistics.Add(e, 1)
 		v.grams.Add(p)
@@ -110,20 +123,14 @@ func (v *snapshot) update(put []*catalogv1.Product, removed []string) {
 	v.titles.Store(nil)
 }
 
-// remove drops a product's entry, if there is one.
-func (v *snapshot) remove(id string) {
-	if e := v.entries[id]; e != nil {
-		v.statistics.Add(e, -1)
-		delete(v.entries, id)
-	}
-}
-
 // noIndex is the index of an empty store.
 type noIndex struct{}
 
 func (noIndex) Update(context.Context, []*catalogv1.Product, []string) error { return nil }
-func (noIndex) Search(context.Context, []index.Term) ([]index.Match, error)  { return nil, nil }
-func (noIndex) Close() error                                                 { return nil }
+func (noIndex) Search(context.Context, []index.Term, func(string) *place) ([]index.Candidate, error) {
+	return nil, nil
+}
+func (noIndex) Close() error { return nil }
 
 const (
 	// leastPart is how long the end of an identifier must be to stand for the whole.
@@ -204,14 +211,10 @@ func (v *snapshot) Match(ctx context.Context, q index.Query) (index.Matches, err
 	if len(q.Terms) == 0 {
 		return p, nil
 	}
-	matches, err := v.index.Search(ctx, q.Terms)
+	var err error
+	p.matches, err = v.index.Search(ctx, q.Terms, func(id string) *place { return v.entries[id] })
 	if err != nil {
 		return nil, fmt.Errorf("search index: %w", err)
-	}
-	for _, m := range matches {
-		if e := v.entries[m.ProductID]; e != nil {
-			p.matches = append(p.matches, index.Candidate{Entry: e, Match: m})
-		}
 	}
 	return p, nil
 }
@@ -242,7 +245,7 @@ func (p *matches) Count(_ context.Context, n index.Constraint) (int, error) {
 }
 
 func (p *matches) Candidates(_ context.Context, n index.Constraint, _ index.Filter, _ catalogv1.Sort) ([]index.Candidate, bool, error) {
-	var out []index.Candidate
+	out := make([]index.Candidate, 0, len(p.matches))
 	for _, c := range p.matches {
 		if n.Met(p.query, c.Entry, c.Match) {
 			c.Score = index.Relevance(c.Match, len(p.query.Terms))
@@ -301,8 +304,8 @@ func (p *matches) remaining(n index.Constraint) []*index.Entry {
 	}
 	var out []*index.Entry
 	for _, id := range n.ProductIDs {
-		if e := p.snapshot.entries[id]; e != nil && !slices.Contains(out, e) {
-			out = append(out, e)
+		if e := p.snapshot.entries[id]; e != nil && !slices.Contains(out, e.Entry) {
+			out = append(out, e.Entry)
 		}
 	}
 	return out

@@ -178,7 +178,7 @@ func (p *termMatches) fetch(ctx context.Context) error {
 func (p *termMatches) candidates(documents []*document, n index.Constraint) []index.Candidate {
 	var out []index.Candidate
 	for _, d := range documents {
-		m := index.Match{ProductID: d.ID()}
+		var m index.Match
 		if p.score.rarity != nil {
 			m = p.score.match(d)
 		}

@@ -84,7 +84,7 @@ func (sc *scorer) has(s *document, i int) bool {
 
 // match is what one product has of the terms.
 func (sc *scorer) match(s *document) index.Match {
-	m := index.Match{ProductID: s.ID()}
+	var m index.Match
 	for i := range sc.terms {
 		var worth float64
 		for _, f := range sc.expansions[i] {
