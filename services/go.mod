@@ -50,6 +50,7 @@ require (
 	go.uber.org/goleak v1.3.0 // leaks of goroutines; for tests only
 	go.yaml.in/yaml/v3 v3.0.6 // scenarios of 'quartet eval turns'
 	golang.org/x/net v0.61.0
+	golang.org/x/oauth2 v0.37.0 // the form in which the MCP SDK takes the token of --mcp-token
 	golang.org/x/sync v0.24.0 // errgroup, singleflight
 	golang.org/x/term v0.47.0 // the width of a terminal
 	golang.org/x/text v0.43.0 // languages, Unicode
@@ -124,7 +125,6 @@ require (
 	go.uber.org/atomic v1.11.0 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.2 // indirect
 	golang.org/x/crypto v0.58.0 // indirect
-	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	google.golang.org/api v0.278.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20261026165753-2ffab32bce7e // indirect

@@ -45,7 +45,7 @@ type localConfig struct {
 	models    *modelFlags
 	legs      *legFlags  // nil: none
 	index     *indexFlag // nil: embedded
-	mcp       mcpServers // nil: none
+	mcp       *mcpServers
 	gateway   gateway.Settings
 	redis     string
 	seal      *sealFlags // nil: plaintext
@@ -119,7 +119,7 @@ func openLocal(ctx context.Context, c localConfig, env environment) (l *local, e
 		l.closers = append(l.closers, closeIndex)
 		l.notes = append(l.notes, c.index.describe())
 	}
-	closeTools, err := c.mcp.open(ctx, &l.cfg, "")
+	closeTools, err := c.mcp.open(ctx, &l.cfg, "", env)
 	if err != nil {
 		return l, err
 	}

@@ -23,7 +23,7 @@ import (
 type serveFlags struct {
 	models     *modelFlags
 	legs       *legFlags
-	mcp        mcpServers
+	mcp        *mcpServers
 	index      *indexFlag
 	gateway    *gateway.Settings
 	redis      string
@@ -207,7 +207,7 @@ func (f *serveFlags) config(ctx context.Context, role string, env environment, l
 	if err := f.record.apply(&cfg); err != nil {
 		return cfg, nothing, errors.Join(err, closeState())
 	}
-	closeTools, err := f.mcp.open(ctx, &cfg, role)
+	closeTools, err := f.mcp.open(ctx, &cfg, role, env)
 	if err != nil {
 		return cfg, nothing, errors.Join(err, closeState())
 	}
