@@ -183,7 +183,7 @@ func (t *turnTools) searchPolicies(ctx context.Context, in searchArgs) (searchRe
 		r.Note = "No document of the store answers this. Say that you do not know; do not guess."
 	case passages[0].GetNearInMeaning():
 		t.turn.Found(0) // whether one answers it is for the model to say
-		r.Note = "No document has the words of the question. Answer from a passage only if it answers the question; else say that you do not know."
+		r.Note = "Perhaps no document answers this. Answer from a passage only if it answers the question; else say that you do not know."
 	default:
 		t.turn.Found(len(passages))
 	}

@@ -72,7 +72,7 @@ func TestEvalSearchOfDocuments(t *testing.T) {
 	flags := setOf(t, documents, "query,docid,rating\nreturns,returns#,1\ncan I return a wet kite?,returns#Kites,1\nwho is the president?,returns#,0\n")
 	flags[slices.Index(flags, "--products")] = "--documents"
 	code, out, stderr := quartet(t.Context(), nil, append([]string{"eval", "search"}, flags...)...)
-	if code != 0 || stderr != "" || !strings.Contains(out, "queries: 3, without a relevant product: 1, of these nothing found: 1") || !strings.Contains(out, "\nlexical    1.000   1.000  1.000") {
+	if code != 0 || stderr != "" || !strings.Contains(out, "queries: 3, without a relevant product: 1, of these nothing certain found: 1") || !strings.Contains(out, "\nlexical    1.000   1.000  1.000") {
 		t.Errorf("exit code %d, stdout:\n%s\nstderr:\n%s", code, out, stderr)
 	}
 	flags = setOf(t, `{"policy_id":"returns"}`+"\n", kiteJudgments)
@@ -88,7 +88,7 @@ func TestEvalSearchPrintsTheFigures(t *testing.T) {
 		t.Fatalf("exit code %d, stderr:\n%s", code, stderr)
 	}
 	for _, want := range []string{
-		"products: 3 · queries: 3, without a relevant product: 1, of these nothing found: 1 · judgments: 4\n", "\nlexical    0.500   0.500  0.500      0.500       0.500      50 %          1 ",
+		"products: 3 · queries: 3, without a relevant product: 1, of these nothing certain found: 1 · judgments: 4\n", "\nlexical    0.500   0.500  0.500      0.500       0.500      50 %          1 ",
 		"\n\"winder\"  nDCG@10 0.000 · condensed 0.000 · recall@100 0.000\n   1   -  L1  Line winder\n  relevant and not found: K1\n",
 	} {
 		if !strings.Contains(out, want) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,5 +58,22 @@ func TestACallerThatLeavesIsNoFailure(t *testing.T) {
 	}
 	if !e.Ask(t.Context(), func(context.Context) error { return nil }) {
 		t.Error("the endpoint rests although it did not fail")
+	}
+}
+
+// Both forms of a term are in one text; the rarity is that of the texts that have any of them.
+func TestIndexScoresByBM25(t *testing.T) {
+	var x Index
+	x.Add(map[string]float64{"tent": 2})
+	x.Add(map[string]float64{"tents": 1, "bag": 1})
+	x.Add(map[string]float64{"bag": 2})
+	scores := make([]float64, 3)
+	having, rarity := x.Score(scores, 0.75, Form{"tent", 1}, Form{"tents", 0.5})
+	if len(having) != 2 || rarity != IDF(3, 2) || scores[0] != rarity*Saturate(2, 1) || scores[1] != rarity*Saturate(0.5, 1) || scores[2] != 0 {
+		t.Errorf("scores %v, rarity %v, in %v", scores, rarity, having)
+	}
+	var grams []string
+	if Grams("bag", func(g string) { grams = append(grams, g) }); !slices.Equal(grams, []string{" ba", "bag", "ag ", " bag", "bag "}) {
+		t.Errorf("n-grams %q", grams)
 	}
 }

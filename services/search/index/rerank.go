@@ -43,7 +43,7 @@ func (g *GramCounts) Add(p *catalogv1.Product) {
 	g.products++
 	grams := make(map[string]bool)
 	for _, w := range nameWords(p) {
-		eachGram(w, func(gram string) { grams[gram] = true })
+		retrieval.Grams(w, func(gram string) { grams[gram] = true })
 	}
 	for gram := range grams {
 		g.having[gram]++
@@ -150,7 +150,7 @@ func (q Query) gramScores(hits []Hit, counts *GramCounts) []float64 {
 	}
 	var wanted []string
 	for _, t := range q.Terms {
-		eachGram(t.Text, func(g string) { wanted = append(wanted, g) })
+		retrieval.Grams(t.Text, func(g string) { wanted = append(wanted, g) })
 	}
 	slices.Sort(wanted)
 	wanted = slices.Compact(wanted)
@@ -164,7 +164,7 @@ func (q Query) gramScores(hits []Hit, counts *GramCounts) []float64 {
 	for n, h := range hits {
 		frequencies[n] = make([]int, len(wanted))
 		for _, w := range nameWords(h.Product) {
-			eachGram(w, func(g string) {
+			retrieval.Grams(w, func(g string) {
 				lengths[n]++
 				if i, ok := at[g]; ok {
 					frequencies[n][i]++
@@ -185,16 +185,6 @@ func (q Query) gramScores(hits []Hit, counts *GramCounts) []float64 {
 		}
 	}
 	return out
-}
-
-// eachGram calls fn with the runs of three and four bytes of a word with a space at both ends.
-func eachGram(word string, fn func(gram string)) {
-	word = " " + word + " "
-	for n := 3; n <= 4; n++ {
-		for i := range max(0, len(word)-n+1) {
-			fn(word[i : i+n])
-		}
-	}
 }
 
 // nameWords are the words of what names a product: title, brand, categories, and the beginning of the description.

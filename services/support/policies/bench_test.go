@@ -12,7 +12,7 @@ func BenchmarkSearchPolicies(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if found, _ := x.find(question, "en"); len(found) == 0 {
+				if found := x.find(question, "en"); len(found.candidates) == 0 {
 					b.Fatal("nothing found")
 				}
 			}

@@ -14,15 +14,14 @@ import (
 // lexicon turns text into terms: words without endings, in the manner of a language, without words that say nothing.
 // It is immutable after newLexicon and safe for concurrent use.
 type lexicon struct {
-	tokenizer  analysis.Tokenizer
-	lower      analysis.TokenFilter
-	stop       map[string]bool
-	topics     []topicTerms
-	naming     map[[2]string][]int   // topics that a term of a language names, by their place
-	topicWords []string              // that name them, in all languages
-	places     map[string]bool       // names of countries -> whether they are in the European Union
-	foreign    map[string][]weighted // what stands for any country, by language
-	union      map[string][]weighted // what stands for one in the European Union
+	tokenizer analysis.Tokenizer
+	lower     analysis.TokenFilter
+	stop      map[string]bool
+	topics    []topicTerms
+	naming    map[[2]string][]int   // topics that a term of a language names, by their place
+	places    map[string]bool       // names of countries -> whether they are in the European Union
+	foreign   map[string][]weighted // what stands for any country, by language
+	union     map[string][]weighted // what stands for one in the European Union
 }
 
 // analyzed are the languages with endings and stop words of their own.
@@ -49,7 +48,6 @@ func newLexicon() *lexicon {
 				l.naming[[2]string{term, lang}] = append(l.naming[[2]string{term, lang}], i)
 			}
 		}
-		l.topicWords = append(l.topicWords, strings.Fields(t.en+" "+t.de+" "+t.es+" "+t.fr)...)
 	}
 	l.learnPlaces()
 	return l
@@ -90,29 +88,6 @@ func (l *lexicon) term(word, lang string) string {
 		return ""
 	}
 	return text.Stem(lang, word)
-}
-
-// terms counts the terms of a text.
-func (l *lexicon) terms(passage, lang string) map[string]int {
-	counts := make(map[string]int)
-	for _, w := range l.words(passage) {
-		if t := l.term(w, lang); t != "" {
-			counts[t]++
-		}
-	}
-	return counts
-}
-
-// addPairs adds the terms of a text that follow each other.
-func (l *lexicon) addPairs(to map[[2]string]bool, passage, lang string) {
-	var before string
-	for _, w := range l.words(passage) {
-		t := l.term(w, lang)
-		if before != "" && t != "" {
-			to[[2]string{before, t}] = true
-		}
-		before = t
-	}
 }
 
 // contentWords are the words of a question that say what it is about, each once.

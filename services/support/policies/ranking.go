@@ -2,6 +2,7 @@ package policies
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -9,277 +10,172 @@ import (
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/retrieval"
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
-// Weights of the fields of a passage, and how much long passages are held back. BM25 itself is package retrieval's.
+// Weights of the fields of a passage. Its text weighs 1.
 const (
-	textWeight    = 1.0
 	titleWeight   = 1.5
 	sectionWeight = 2.0
-	lengthShare   = 0.75
 )
 
-// preference lifts passages in the language that the caller prefers.
-const preference = 2.0
+const (
+	// lengthShare is b of BM25.
+	lengthShare = 0.5
+	// gramsShare is the worth of the n-grams beside the words, each in parts of the rarity of all that the question has.
+	gramsShare = 0.5
+	// preference lifts passages in the language that the caller prefers.
+	preference = 2.0
+	// leading lifts the passage before all sections for a single word: who asks for "returns" wants the rule, not a detail.
+	leading = 1.2
+	// nearEnough is the share of the best score below which a passage is not worth returning.
+	nearEnough = 0.2
+	// leastMet is the share of the question's words that a passage has that answers the question. It is leastMetOnTopic if one of
+	// them names the topic of its title or section.
+	leastMet        = 0.6
+	leastMetOnTopic = 0.33
+)
 
-// leading lifts the passage before all sections when a single word of the question is in any passage: who asks for "returns"
-// wants the rule, not a detail of it.
-const leading = 1.2
-
-// nearEnough is the share of the best score below which a passage is not worth returning.
-const nearEnough = 0.35
-
-// passageIndex ranks the passages of a store by BM25 over their weighted fields. It is immutable and safe for
-// concurrent use. A store has a few hundred passages at most.
+// passageIndex ranks the passages of a store by BM25 over their weighted fields, by words and by character n-grams. It is
+// immutable and safe for concurrent use. A store has a few hundred passages at most.
 type passageIndex struct {
-	words    *lexicon
-	entries  []entry
-	length   float64                         // of the average passage, in terms
-	postings map[string]map[string][]posting // by language and term, each in the order of the entries
-	pairs    map[string]map[[2]string]bool   // terms that follow each other in some text, by language
-	spelled  []string                        // words that a typo may have been meant to be
+	lexicon      *lexicon
+	entries      []entry
+	languages    []string        // of the entries, each once
+	words, grams retrieval.Index // of the entries, in their order; the terms of words begin with their language
 }
 
 // entry is a passage in the index.
 type entry struct {
 	passage  *policyv1.Passage
-	language string // that its terms are made for
-	section  int    // terms of the section
-	length   float64
-}
-
-// posting is how often an entry has a term.
-type posting struct {
-	at                   int // among the entries
-	text, section, title int
+	language string          // that its terms are made for
+	titles   map[string]bool // the terms of its title and section
 }
 
 func newPassageIndex(words *lexicon, policies []*policyv1.Policy) *passageIndex {
-	x := &passageIndex{words: words, postings: make(map[string]map[string][]posting), pairs: make(map[string]map[[2]string]bool)}
+	x := &passageIndex{lexicon: words}
 	for _, p := range policies {
 		lang := words.languageOf(languageTag(p))
-		if x.postings[lang] == nil {
-			x.postings[lang], x.pairs[lang] = make(map[string][]posting), make(map[[2]string]bool)
+		if !slices.Contains(x.languages, lang) {
+			x.languages = append(x.languages, lang)
 		}
-		title := words.terms(p.GetTitle(), lang)
 		for _, passage := range split(p) {
-			text, section := words.terms(passage.GetText(), lang), words.terms(passage.GetSection(), lang)
-			if passage.GetSection() == "" {
-				section = title // a passage before all sections speaks for the whole document
-			}
-			x.add(entry{passage: passage, language: lang}, text, section, title)
-			x.spelled = append(append(x.spelled, words.words(p.GetTitle())...), words.words(passage.GetSection())...)
+			x.add(passage, lang)
 		}
 	}
-	x.length = max(x.length/float64(max(len(x.entries), 1)), 1)
-	x.sortSpelled()
 	return x
 }
 
-// add adds a passage with the terms of its fields.
-func (x *passageIndex) add(e entry, text, section, title map[string]int) {
-	at, postings := len(x.entries), x.postings[e.language]
-	of := func(term string) *posting {
-		all := postings[term]
-		if n := len(all); n == 0 || all[n-1].at != at {
-			all = append(all, posting{at: at})
-			postings[term] = all
+// add adds a passage. One before all sections speaks for the whole document: there, the title weighs as a section does.
+func (x *passageIndex) add(p *policyv1.Passage, lang string) {
+	e := entry{passage: p, language: lang, titles: make(map[string]bool)}
+	words, grams := make(map[string]float64), make(map[string]float64)
+	field := func(content string, weight float64, title bool) {
+		for _, w := range x.lexicon.words(content) {
+			if t := x.lexicon.term(w, lang); t != "" {
+				words[lang+":"+t] += weight
+				e.titles[lang+":"+t] = title || e.titles[lang+":"+t]
+			}
+			retrieval.Grams(text.Fold(w), func(g string) { grams[g] += weight })
 		}
-		return &all[len(all)-1]
 	}
-	for term, n := range text {
-		of(term).text = n
-		e.length += float64(n)
+	field(p.GetText(), 1, false)
+	if p.GetSection() == "" {
+		field(p.GetPolicyTitle(), titleWeight+sectionWeight, true)
+	} else {
+		field(p.GetSection(), sectionWeight, true)
+		field(p.GetPolicyTitle(), titleWeight, true)
 	}
-	for term, n := range section {
-		of(term).section = n
-	}
-	for term, n := range title {
-		of(term).title = n
-	}
-	e.section = len(section)
-	x.length += e.length
+	x.words.Add(words)
+	x.grams.Add(grams)
 	x.entries = append(x.entries, e)
-	x.words.addPairs(x.pairs[e.language], e.passage.GetText(), e.language)
 }
 
 // candidate is a passage that a search has found.
 type candidate struct {
 	at    int // among the entries
 	score float64
-	near  bool // in meaning, and by no word
 }
 
-// find returns the passages that answer a question by its words, the best first, and whether the question has any words to go
-// by. It returns none when no passage is about the question: a shared word by chance is not an answer.
-func (x *passageIndex) find(question, language string) (found []candidate, asked bool) {
-	content := x.mend(x.words.contentWords(question))
-	if len(content) == 0 {
-		return nil, false
+// findings are what a search has found.
+type findings struct {
+	candidates []candidate // the best first
+	asked      bool        // the question has words to go by
+	certain    bool        // the best one has enough of them
+}
+
+// find ranks the passages by the words of a question. Without enough of them, the best may answer another question.
+func (x *passageIndex) find(question, language string) findings {
+	content := x.lexicon.contentWords(question)
+	if len(content) == 0 || len(x.entries) == 0 {
+		return findings{asked: len(content) > 0}
 	}
-	hits, things := x.match(content)
-	rarity, told := x.rarity(hits, len(content))
-	for i, h := range hits {
-		if h.answers(len(content), things) || h.entitled(x.entries[i]) {
-			found = append(found, candidate{at: i, score: x.score(x.entries[i], h, rarity, told, language)})
+	n := len(x.entries)
+	scores, grams, met, onTopic := make([]float64, n), make([]float64, n), make([]int, n), make([]bool, n)
+	var all, allGrams float64 // the rarity of all
+	wanted := make(map[string]bool)
+	for _, w := range content {
+		forms, isTopic := x.forms(w)
+		having, rarity := x.words.Score(scores, lengthShare, forms...)
+		all += rarity
+		for _, i := range having {
+			met[i]++
+			onTopic[i] = onTopic[i] || isTopic && slices.ContainsFunc(forms, func(f retrieval.Form) bool { return x.entries[i].titles[f.Term] })
+		}
+		retrieval.Grams(text.Fold(w), func(g string) { wanted[g] = true })
+	}
+	for _, g := range slices.Sorted(maps.Keys(wanted)) { // sums of floats depend on the order
+		_, rarity := x.grams.Score(grams, lengthShare, retrieval.Form{Term: g, Share: 1})
+		allGrams += rarity
+	}
+	asked := text.Language(question)
+	for i, e := range x.entries {
+		if asked != "" && asked != e.language {
+			grams[i] = 0 // words of two languages look alike by chance
 		}
 	}
-	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
-	for i, c := range found {
-		if c.score < nearEnough*found[0].score {
-			return found[:i], true
+	out := findings{asked: true}
+	for i, e := range x.entries {
+		score := scores[i]/all + gramsShare*grams[i]/allGrams
+		if len(content) == 1 && e.passage.GetSection() == "" {
+			score *= leading
+		}
+		if language != "" && primary(language) == primary(e.passage.GetLanguage()) {
+			score *= preference
+		}
+		if score > 0 {
+			out.candidates = append(out.candidates, candidate{i, score})
 		}
 	}
-	return found, true
+	slices.SortStableFunc(out.candidates, func(a, b candidate) int { return cmp.Compare(b.score, a.score) })
+	if len(out.candidates) > 0 {
+		best := out.candidates[0]
+		out.candidates = slices.DeleteFunc(out.candidates, func(c candidate) bool { return c.score < nearEnough*best.score })
+		share := float64(met[best.at]) / float64(len(content))
+		out.certain = share >= leastMet || onTopic[best.at] && share >= leastMetOnTopic
+	}
+	return out
+}
+
+// forms are the terms that stand for a word of the question, in all languages of the documents, and whether it names a topic.
+func (x *passageIndex) forms(word string) (all []retrieval.Form, isTopic bool) {
+	for _, lang := range x.languages {
+		variants, topic := x.lexicon.variants(word, lang)
+		isTopic = isTopic || topic
+		for _, v := range variants {
+			all = append(all, retrieval.Form{Term: lang + ":" + v.term, Share: v.share})
+		}
+	}
+	return all, isTopic
 }
 
 // passages are the first of some candidates, as they are handed out.
-func (x *passageIndex) passages(found []candidate, limit int) []*policyv1.Passage {
+func (x *passageIndex) passages(found findings, limit int) []*policyv1.Passage {
 	var out []*policyv1.Passage
-	for _, c := range found[:min(limit, len(found))] {
+	for _, c := range found.candidates[:min(limit, len(found.candidates))] {
 		p := proto.CloneOf(x.entries[c.at].passage)
-		p.Score, p.NearInMeaning = c.score, c.near
+		p.Score, p.NearInMeaning = c.score, !found.certain
 		out = append(out, p)
 	}
 	return out
-}
-
-// score is BM25 of one entry, lifted for the lead of a document and for the preferred language.
-func (x *passageIndex) score(e entry, h hit, rarity []float64, told int, language string) float64 {
-	var score float64
-	norm := retrieval.LengthNorm(lengthShare, e.length/x.length)
-	for w, frequency := range h.frequency {
-		score += rarity[w] * retrieval.Saturate(frequency, norm)
-	}
-	if told == 1 && e.passage.GetSection() == "" {
-		score *= leading
-	}
-	if language != "" && primary(language) == primary(e.passage.GetLanguage()) {
-		score *= preference
-	}
-	return score
-}
-
-// hit is what an entry has of a question's words.
-type hit struct {
-	frequency []float64 // of each word, weighted by field and by how well the term stands for the word
-	words     int       // that occur at all
-	things    int       // of what the question names; all words of it occur
-	topic     bool      // one of them names a topic
-	topical   bool      // one of them names a topic and is in the title or the section
-	section   []string  // terms of the section that they stand for, each once
-	titled    bool      // the word that was counted last is in the title or the section
-}
-
-// entitled reports whether the question has all words of the title of the entry's section, and these are two or more.
-func (h hit) entitled(e entry) bool {
-	return h.words > 1 && len(h.section) > 1 && len(h.section) == e.section
-}
-
-// answers reports whether the entry is about a question of n words that name so many things. The topic of a title is enough, and so is the only
-// word. Else half of the things must occur and at least two; a third of the words, if one of them names a topic.
-func (h hit) answers(n, things int) bool {
-	switch {
-	case h.words == 0:
-		return false
-	case h.topical || n == 1:
-		return true
-	case h.topic:
-		return 3*h.words >= n
-	}
-	return 2*h.things >= things && (h.things > 1 || h.words == n)
-}
-
-// match returns what each entry has of the words, and how many things these name.
-func (x *passageIndex) match(content []meant) ([]hit, int) {
-	hits, n := make([]hit, len(x.entries)), len(content)
-	frequencies := make([]float64, len(hits)*n)
-	for i := range hits {
-		hits[i].frequency = frequencies[i*n : (i+1)*n]
-	}
-	for w, asked := range content {
-		for lang := range x.postings {
-			x.count(hits, w, asked, lang)
-		}
-	}
-	things := x.things(content)
-	for i := range hits {
-		for _, words := range things {
-			if !slices.Contains(hits[i].frequency[words[0]:words[1]], 0) {
-				hits[i].things++
-			}
-		}
-	}
-	return hits, len(things)
-}
-
-// things divides the words of a question into the things that they name, each from a first word to before another. Words
-// that follow each other in some passage too are one thing: a "sleeping bag" is neither a bag nor asleep.
-func (x *passageIndex) things(content []meant) [][2]int {
-	var out [][2]int
-	for w := range content {
-		if w > 0 && x.follows(content[w-1].word, content[w].word) {
-			out[len(out)-1][1] = w + 1
-			continue
-		}
-		out = append(out, [2]int{w, w + 1})
-	}
-	return out
-}
-
-// follows reports whether some passage has the words one after the other.
-func (x *passageIndex) follows(first, second string) bool {
-	for lang, pairs := range x.pairs {
-		if pairs[[2]string{x.words.term(first, lang), x.words.term(second, lang)}] {
-			return true
-		}
-	}
-	return false
-}
-
-// count counts word w of the question in the entries of a language.
-func (x *passageIndex) count(hits []hit, w int, asked meant, lang string) {
-	variants, isTopic := x.words.variants(asked.word, lang)
-	isTopic = isTopic && asked.sure
-	for _, v := range variants {
-		for _, p := range x.postings[lang][v.term] {
-			h := &hits[p.at]
-			h.frequency[w] += v.share * (textWeight*float64(p.text) + sectionWeight*float64(p.section) + titleWeight*float64(p.title))
-			h.titled = h.titled || p.section+p.title > 0
-			if p.section > 0 && !slices.Contains(h.section, v.term) {
-				h.section = append(h.section, v.term)
-			}
-		}
-	}
-	for i := range hits {
-		h := &hits[i]
-		if x.entries[i].language != lang || h.frequency[w] == 0 {
-			continue
-		}
-		h.words++
-		h.topic = h.topic || isTopic
-		h.topical = h.topical || isTopic && h.titled
-		h.titled = false
-		h.frequency[w] *= asked.share
-	}
-}
-
-// rarity is the weight of each word: the fewer passages have it, the more it says. It also returns how many words some
-// passage has.
-func (x *passageIndex) rarity(hits []hit, words int) (weights []float64, told int) {
-	weights = make([]float64, words)
-	total := float64(len(hits))
-	for w := range weights {
-		var having float64
-		for _, h := range hits {
-			if h.frequency[w] > 0 {
-				having++
-			}
-		}
-		weights[w] = retrieval.IDF(total, having)
-		if having > 0 {
-			told++
-		}
-	}
-	return weights, told
 }

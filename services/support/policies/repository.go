@@ -148,8 +148,8 @@ func (r *Repository) List(ctx context.Context, storeID string) ([]*policyv1.Poli
 	return decodePolicies(ctx, storeID, all), nil
 }
 
-// Search returns up to limit passages that answer a question, the best first, and the legs that took part. There are none when
-// no document is about the question. It sees at least every write that version, a result of Version, includes.
+// Search returns up to limit passages that may answer a question, the best first, and the legs that took part. All are near in
+// meaning only when the best one has few words of the question. It sees at least every write that version, a result of Version, includes.
 func (r *Repository) Search(
 	ctx context.Context, storeID, version, question, language string, limit int,
 ) ([]*policyv1.Passage, []string, error) {
@@ -161,17 +161,17 @@ func (r *Repository) Search(
 		}
 	}
 	legs := []string{legLexical}
-	found, asked := x.index.find(question, language)
-	if x.vectors != nil && asked && len(x.index.entries) > 0 {
+	found := x.index.find(question, language)
+	if x.vectors != nil && found.asked && len(x.index.entries) > 0 {
 		var leg string
-		found, leg = r.fuse(ctx, x, found, question, limit)
+		found, leg = r.fuse(ctx, x, found, question)
 		legs = append(legs, leg)
 	}
 	return x.index.passages(found, limit), legs, nil
 }
 
 // fuse reorders lexical candidates with the vector leg's ranks, and returns the leg's name with its state.
-func (r *Repository) fuse(ctx context.Context, x storeIndex, found []candidate, question string, limit int) ([]candidate, string) {
+func (r *Repository) fuse(ctx context.Context, x storeIndex, found findings, question string) (findings, string) {
 	leg := x.vectors.leg()
 	if leg != legVector {
 		return found, leg
@@ -188,7 +188,7 @@ func (r *Repository) fuse(ctx context.Context, x storeIndex, found []candidate, 
 	if !ok {
 		return found, legVector + legFailed
 	}
-	return x.index.fused(found, query, vectors, limit), leg
+	return x.index.fused(found, query, vectors), leg
 }
 
 // Version returns the version of a store's documents; "" when none was ever written.

@@ -51,8 +51,7 @@ func ask(t *testing.T, r *Repository, question string) (passages []*policyv1.Pas
 
 // search is what the words of a question find.
 func (x *passageIndex) search(question, language string, limit int) []*policyv1.Passage {
-	found, _ := x.find(question, language)
-	return x.passages(found, limit)
+	return x.passages(x.find(question, language), limit)
 }
 
 func TestSplitCutsAtBlankLinesAndSections(t *testing.T) {

@@ -89,25 +89,26 @@ func (x *passageIndex) embeddedTexts() []string {
 	return texts
 }
 
-// fused orders the lexical candidates by reciprocal rank fusion of both legs, and adds none. Without any lexical candidate it
-// returns the passages nearest in meaning, at most limit.
-func (x *passageIndex) fused(found []candidate, query embed.Vector, vectors []embed.Vector, limit int) []candidate {
-	near := make([]candidate, 0, len(x.entries))
+// fused orders the candidates by reciprocal rank fusion of both legs. It adds the passages nearest in meaning if it is not
+// certain that words have found an answer.
+func (x *passageIndex) fused(found findings, query embed.Vector, vectors []embed.Vector) findings {
+	near := make([]candidate, len(vectors))
 	for i, v := range vectors {
-		if len(found) == 0 || slices.ContainsFunc(found, func(c candidate) bool { return c.at == i }) {
-			near = append(near, candidate{at: i, score: float64(query.Dot(v)), near: true})
-		}
+		near[i] = candidate{i, float64(query.Dot(v))}
+	}
+	scores := make(map[int]float64)
+	for place, c := range found.candidates {
+		scores[c.at] = retrieval.Fused(place)
+	}
+	if found.certain {
+		near = slices.DeleteFunc(near, func(c candidate) bool { return scores[c.at] == 0 })
 	}
 	byScore := func(a, b candidate) int { return cmp.Compare(b.score, a.score) }
 	slices.SortStableFunc(near, byScore)
-	if len(found) == 0 {
-		return near[:min(limit, len(near))]
+	for place := range near {
+		near[place].score = scores[near[place].at] + retrieval.Fused(place)
 	}
-	out := slices.Clone(found)
-	for i := range out {
-		place := slices.IndexFunc(near, func(c candidate) bool { return c.at == out[i].at })
-		out[i].score = retrieval.Fused(i) + retrieval.Fused(place)
-	}
-	slices.SortStableFunc(out, byScore)
-	return out
+	slices.SortStableFunc(near, byScore)
+	found.candidates = near
+	return found
 }

@@ -99,14 +99,15 @@ func TestMeaningOrdersWhatWordsFindAndAddsNothing(t *testing.T) {
 	}
 	// Words put a passage last that is the nearest in meaning; both together do not.
 	x := handbookIndex(t)
-	found, _ := x.find("returns", "")
+	words := x.find("returns", "")
+	found := words.candidates
 	vectors := make([]embed.Vector, len(x.entries))
 	for i := range vectors {
 		vectors[i] = embed.Vector{0, 1}
 	}
 	last := found[len(found)-1].at
 	vectors[last] = embed.Vector{1, 0}
-	fused := x.fused(found, embed.Vector{1, 0}, vectors, 3)
+	fused := x.fused(words, embed.Vector{1, 0}, vectors).candidates
 	if len(found) < 3 || len(fused) != len(found) || slices.IndexFunc(fused, func(c candidate) bool { return c.at == last }) >= len(fused)-1 {
 		t.Errorf("the nearest in meaning stays last: %v, was %v", fused, found)
 	}

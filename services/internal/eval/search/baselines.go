@@ -20,15 +20,7 @@ type baseline struct {
 	name     string
 	tokens   func(text string) []string
 	products []Hit
-	lengths  []float64
-	total    float64
-	postings map[string][]posting
-}
-
-// posting is how often a product has a token.
-type posting struct {
-	product   int32
-	frequency int32
+	index    retrieval.Index
 }
 
 // baselineLength is b of BM25.
@@ -37,8 +29,8 @@ const baselineLength = 0.75
 // baselines are plain BM25 over words and over character n-grams.
 func baselines() []*baseline {
 	return []*baseline{
-		{name: "BM25", tokens: words, postings: make(map[string][]posting)},
-		{name: "BM25 over n-grams", tokens: ngrams, postings: make(map[string][]posting)},
+		{name: "BM25", tokens: words},
+		{name: "BM25 over n-grams", tokens: ngrams},
 	}
 }
 
@@ -59,24 +51,16 @@ func watch(products iter.Seq2[jsonl.Line[*catalogv1.Product], error], all []*bas
 }
 
 func (b *baseline) add(p *catalogv1.Product) {
-	frequencies := make(map[string]int32)
-	length := 0
+	frequencies := make(map[string]float64)
 	for _, t := range b.tokens(productText(p)) {
 		frequencies[t]++
-		length++
 	}
-	n := int32(len(b.products))
-	for t, f := range frequencies {
-		b.postings[t] = append(b.postings[t], posting{n, f})
-	}
+	b.index.Add(frequencies)
 	b.products = append(b.products, Hit{ProductID: p.GetProductId(), Title: p.GetTitle()})
-	b.lengths = append(b.lengths, float64(length))
-	b.total += float64(length)
 }
 
 // rank ranks the products for each query: the first 2,000 that have a token of it.
 func (b *baseline) rank(queries []Query) []Outcome {
-	mean := b.total / float64(max(1, len(b.products)))
 	scores := make([]float64, len(b.products))
 	out := make([]Outcome, 0, len(queries))
 	for _, q := range queries {
@@ -84,12 +68,7 @@ func (b *baseline) rank(queries []Query) []Outcome {
 		tokens := b.tokens(q.Text)
 		slices.Sort(tokens)
 		for _, t := range slices.Compact(tokens) {
-			having := b.postings[t]
-			idf := retrieval.IDF(float64(len(b.products)), float64(len(having)))
-			for _, p := range having {
-				norm := retrieval.LengthNorm(baselineLength, b.lengths[p.product]/mean)
-				scores[p.product] += idf * retrieval.Saturate(float64(p.frequency), norm)
-			}
+			b.index.Score(scores, baselineLength, retrieval.Form{Term: t, Share: 1})
 		}
 		var found []int
 		for i, s := range scores {

@@ -39,6 +39,7 @@ func Documents(ctx context.Context, client policyv1.PolicyServiceClient, documen
 		}
 		o := Outcome{Query: q, Legs: strings.Join(resp.GetLegs(), "+"), Durations: []time.Duration{time.Since(begun)}}
 		for _, p := range resp.GetPassages() {
+			o.Uncertain = p.GetNearInMeaning()
 			h := Hit{ProductID: p.GetPolicyId() + "#" + p.GetSection(), Title: p.GetText()}
 			if !slices.ContainsFunc(o.Hits, func(other Hit) bool { return other.ProductID == h.ProductID }) {
 				o.Hits = append(o.Hits, h)

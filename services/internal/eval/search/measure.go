@@ -55,9 +55,9 @@ type Figures struct {
 	Recall100 Mean `json:"recall_at_100"`
 	// Unjudged10 is the share of the first 10 hits without a judgment.
 	Unjudged10 Mean `json:"unjudged_share_at_10"`
-	// NoAnswer is how many queries found nothing.
+	// NoAnswer is how many queries found nothing, or nothing certain.
 	NoAnswer int `json:"no_answer_queries"`
-	// RightlyNone is how many queries have no relevant product and found nothing.
+	// RightlyNone is how many queries have no relevant product and found nothing, or nothing certain.
 	RightlyNone int `json:"rightly_no_answer_queries"`
 	// Missed is how many queries have a relevant product and none among the first 10 hits.
 	Missed int `json:"queries_without_relevant_hit"`
@@ -161,14 +161,14 @@ func figures(outcomes []Outcome) Figures {
 	var durations []time.Duration
 	for _, o := range outcomes {
 		durations = append(durations, o.Durations...)
-		if len(o.Hits) == 0 {
+		if len(o.Hits) == 0 || o.Uncertain {
 			f.NoAnswer++
 		}
 		if strings.Contains(o.Legs, ":") { // such as vector:failed
 			f.Incomplete++
 		}
 		if ideal(o.Grades, 10) == 0 {
-			if len(o.Hits) == 0 {
+			if len(o.Hits) == 0 || o.Uncertain {
 				f.RightlyNone++
 			}
 			continue

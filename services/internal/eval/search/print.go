@@ -13,7 +13,7 @@ import (
 
 // Print writes the figures for a person.
 func (r *Report) Print(w io.Writer) {
-	fmt.Fprintf(w, "products: %d · queries: %d, without a relevant product: %d, of these nothing found: %d · judgments: %d\n",
+	fmt.Fprintf(w, "products: %d · queries: %d, without a relevant product: %d, of these nothing certain found: %d · judgments: %d\n",
 		r.Products, r.Queries, r.WithoutRelevant, r.RightlyNone, r.Judgments)
 	rows := [][]string{{"legs", "nDCG@10", "nDCG@5", "first", "condensed", "recall@100", "unjudged", "no answer", "missed", "median", "p99"}}
 	changes := [][]string{{"against lexical", "nDCG@10", "better", "worse", "p (sign)", "p (random)", "condensed", "better", "worse", "p (sign)", "p (random)"}}

@@ -31,6 +31,8 @@ type Outcome struct {
 	// Hits are the products in the order of the ranking: the first 100, and those after them that it took to find 10 judged
 	// ones, 2,000 in all at most.
 	Hits []Hit
+	// Uncertain says that the service knows of no hit whether it is an answer.
+	Uncertain bool
 	// Legs are the parts of the search that took part, joined by "+", such as "lexical".
 	Legs string
 	// Durations are the times of calls that returned 10 hits.

@@ -134,7 +134,8 @@ type Passage struct {
 	Language string `protobuf:"bytes,6,opt,name=language,proto3" json:"language,omitempty"`
 	// Relevance, comparable only within one response. Higher is better.
 	Score float64 `protobuf:"fixed64,7,opt,name=score,proto3" json:"score,omitempty"`
-	// True when only vector search found the passage. It is near the question in meaning, but may not answer it.
+	// True when too few words of the question are in the best passage: the passages are near the question, but may not answer it. It is
+	// the same for all passages of a response.
 	NearInMeaning bool `protobuf:"varint,8,opt,name=near_in_meaning,json=nearInMeaning,proto3" json:"near_in_meaning,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
