@@ -223,7 +223,7 @@ func brokenLines(t *testing.T) map[string][2]string {
 		"single quotes":               {strings.ReplaceAll(good, `"`, "'"), "column 2"},
 		"a field twice":               {strings.Replace(good, "{", `{"title":"Lamp",`, 1), "title"},
 		"two products":                {good + good, "column"},
-		"a list of products":          {"[" + good + "]", "column 1"},
+		"a list of products":          {"[" + good + "]", "column 1: a list; write one object a line"},
 		"null":                        {"null", "column 1"},
 		"a text":                      {`"lamp"`, "column 1"},
 		"a table's row":               {"RAW;Lamp;1000;EUR", "column 1"},

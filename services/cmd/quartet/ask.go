@@ -12,6 +12,7 @@ import (
 
 	flag "github.com/spf13/pflag"
 	"golang.org/x/term"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 
@@ -180,14 +181,21 @@ func printJSON(ctx context.Context, w io.Writer, client gatewayv1.GatewayService
 	return err
 }
 
-// told formats a status for a person: its code, message and details.
+// told formats the status in an error for a person: its code, what was done, its message and details.
 func told(err error) error {
-	st, ok := status.FromError(err)
-	if !ok {
+	var inner interface {
+		error
+		GRPCStatus() *status.Status
+	}
+	if !errors.As(err, &inner) {
 		return err
 	}
+	st := inner.GRPCStatus()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", st.Code(), st.Message())
+	fmt.Fprintf(&b, "%s: %s%s", st.Code(), strings.TrimSuffix(err.Error(), inner.Error()), st.Message())
+	if st.Code() == codes.Unavailable && len(st.Details()) == 0 {
+		b.WriteString("\n  is the service running, and is this its address? 'quartet up' starts all services")
+	}
 	for _, d := range st.Details() {
 		for _, line := range detailLines(d) {
 			b.WriteString("\n  " + line)

@@ -42,7 +42,9 @@ func parse(fs *flag.FlagSet, args []string, env environment) ([]string, error) {
 	case errors.Is(err, flag.ErrHelp):
 		return nil, err
 	case errors.As(err, &unknown):
-		if near := nearest(fs, unknown.GetSpecifiedName()); near != "" {
+		var names []string
+		fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
+		if near := nearest(names, unknown.GetSpecifiedName()); near != "" {
 			return nil, usagef("there is no flag --%s; did you mean --%s?", unknown.GetSpecifiedName(), near)
 		}
 		return nil, usagef("there is no flag --%s", unknown.GetSpecifiedName())
@@ -66,14 +68,14 @@ func withTwoDashes(args []string) []string {
 	return out
 }
 
-// nearest returns the flag whose name is most like another, or "" if none is.
-func nearest(fs *flag.FlagSet, name string) string {
+// nearest returns the one of some names that is most like another, or "" if none is.
+func nearest(names []string, name string) string {
 	best, least := "", len(name)/3+2
-	fs.VisitAll(func(f *flag.Flag) {
-		if d := distance(name, f.Name); d < least {
-			best, least = f.Name, d
+	for _, n := range names {
+		if d := distance(name, n); d < least {
+			best, least = n, d
 		}
-	})
+	}
 	return best
 }
 

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"strings"
 	"syscall"
 	_ "time/tzdata" // time zones of stores, also where the system has none
 
@@ -107,15 +106,22 @@ func run(ctx context.Context, args []string, env environment) int {
 		fmt.Fprintf(env.err, "quartet %s: %v\n", c.name, err)
 		return exitFailure
 	}
-	fmt.Fprintf(env.err, "quartet: unknown command %q\n\n", args[0])
-	printUsage(env.err)
+	var names []string
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	hint := ""
+	if near := nearest(names, args[0]); near != "" {
+		hint = fmt.Sprintf("; did you mean %s?", near)
+	}
+	fmt.Fprintf(env.err, "quartet: unknown command %q%s\nRun 'quartet help' for the commands.\n", args[0], hint)
 	return exitUsage
 }
 
 func printUsage(w io.Writer) {
-	fmt.Fprint(w, "Quartet answers a shopper's message with four specialists behind one gateway.\n\nUsage: quartet COMMAND [flags] [arguments]\n\n")
+	fmt.Fprint(w, "Quartet answers a shopper's message with four specialists behind one gateway.\n\nUsage: quartet COMMAND [flags] [arguments]\n'quartet COMMAND --help' tells its arguments and flags.\n\n")
 	for _, c := range commands() {
-		fmt.Fprintf(w, "  %-24s %s\n", strings.TrimSpace(c.name+" "+c.args), c.short)
+		fmt.Fprintf(w, "  %-14s %s\n", c.name, c.short)
 	}
 	fmt.Fprint(w, "\nEvery flag can also be set by an environment variable: --redis by QUARTET_REDIS, --model-url by QUARTET_MODEL_URL.\n")
 }

@@ -84,7 +84,8 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		says string
 	}{
 		{"no command", nil, nil, 2, ""},
-		{"unknown command", nil, []string{"sing"}, 2, `unknown command "sing"`},
+		{"unknown command", nil, []string{"sing"}, 2, `unknown command "sing"` + "\n"},
+		{"a command that is nearly one", nil, []string{"laod"}, 2, `unknown command "laod"; did you mean load?`},
 		{"ask without a message", nil, []string{"ask"}, 2, "give a message"},
 		{"unknown flag", nil, []string{"ask", "--xyzzy", "hi"}, 2, "there is no flag --xyzzy\n"},
 		{"a flag that is nearly one", nil, []string{"ask", "-modle=x", "hi"}, 2, "there is no flag --modle; did you mean --model?\n"},

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
@@ -22,5 +27,17 @@ func TestClaimsWithoutSupportArePrinted(t *testing.T) {
 	}
 	if got := finished(&specialistv1.Answer{Claims: 3}); got != "" {
 		t.Errorf("an answer whose claims are supported prints %q", got)
+	}
+}
+
+func TestToldSaysEachThingOnce(t *testing.T) {
+	for want, err := range map[string]error{
+		"NotFound: read the store: no store": fmt.Errorf("read the store: %w", status.Error(codes.NotFound, "no store")),
+		"Unavailable: line 1: connection refused\n  is the service running, and is this its address? 'quartet up' starts all services": fmt.Errorf("line 1: %w", status.Error(codes.Unavailable, "connection refused")),
+		"no such file": errors.New("no such file"),
+	} {
+		if got := told(err).Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

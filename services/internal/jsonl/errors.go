@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -24,6 +25,7 @@ const (
 var (
 	errInvalidUTF8 = errors.New("invalid UTF-8")
 	errCutShort    = errors.New("the line ends before its message does")
+	errList        = errors.New("a list; write one object a line, as jq -c '.[]' does")
 )
 
 // LineError says what was wrong with one line.
@@ -75,9 +77,12 @@ func newLineError(number int, line []byte, err error) *LineError {
 		cause = strings.TrimPrefix(cause, ": ")
 	}
 	e := &LineError{Line: number, Column: column, Text: excerpt(line, column)}
-	if strings.HasSuffix(cause, "unexpected EOF") || strings.HasSuffix(cause, "unexpected token ") {
+	switch {
+	case bytes.HasPrefix(bytes.TrimSpace(line), []byte("[")):
+		e.Err = errList
+	case strings.HasSuffix(cause, "unexpected EOF") || strings.HasSuffix(cause, "unexpected token "):
 		e.Err = errCutShort
-	} else {
+	default:
 		e.Err = errors.New(text.Cut(cause, maxCauseChars))
 	}
 	return e

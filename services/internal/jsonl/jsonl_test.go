@@ -51,7 +51,7 @@ func TestRead(t *testing.T) {
 		{name: "wrong type", in: `{"product_id":"a","tags":"x"}`,
 			want: []string{`line 1, column 26: syntax error: unexpected token "x", in "{\"product_id\":\"a\",\"tags\":\"x\"}"`}},
 		{name: "no object", in: "[]\nnull\n7", want: []string{
-			`line 1, column 1: syntax error: unexpected token [, in "[]"`,
+			`line 1, column 1: a list; write one object a line, as jq -c '.[]' does, in "[]"`,
 			`line 2, column 1: syntax error: unexpected token null, in "null"`,
 			`line 3, column 1: syntax error: unexpected token 7, in "7"`}},
 		{name: "two messages on a line", in: `{"product_id":"a"} {"product_id":"b"}`, want: []string{

@@ -53,6 +53,9 @@ func Read(in io.Reader, cfg Config) iter.Seq2[jsonl.Line[*catalogv1.Product], er
 		var refusals []*jsonl.LineError
 		for _, r := range rows {
 			variant, err := variantOf(r, cfg)
+			if notUTF8(slices.Collect(maps.Values(r.values))) {
+				err = errNotUTF8
+			}
 			if err != nil {
 				refusals = append(refusals, &jsonl.LineError{Line: r.line, Err: err})
 				continue

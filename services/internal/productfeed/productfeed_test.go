@@ -111,7 +111,7 @@ F,Mug,9.00,,,Mugs
 G,Mug,9.00,in_stock,-1,Mugs
 H,Mug,900 JPY,in_stock,,
 ,Mug,9.00,in_stock,,Mugs
-`)
+`+"I,B\xfccher,9.00,in_stock,,Books\n")
 	if len(products) != 1 || products[0].GetProductId() != "A" {
 		t.Errorf("products %v", products)
 	}
@@ -123,6 +123,7 @@ H,Mug,900 JPY,in_stock,,
 		`line 8: F: availability: is missing; give availability or quantity`,
 		`line 9: G: availability: quantity "-1" is no whole number of 0 or more`,
 		`line 11: id: is missing`,
+		`line 12: the text is not UTF-8; save the file as UTF-8, which spreadsheets call "CSV UTF-8"`,
 		`line 10: H: product_type: is missing; give a path such as "Kites > Stunt kites"`,
 	}
 	if diff := cmp.Diff(want, refusals); diff != "" {
@@ -136,7 +137,9 @@ func TestUnreadableFiles(t *testing.T) {
 		`has "Title" twice`:       {".csv", "id,title,Title,price\n"},
 		"neither <item>":          {".xml", "<html></html>"},
 		"read XML":                {".xml", "<rss><item><id>A"},
-		"read the header":         {".tsv", ""},
+		"the file is empty":       {".tsv", ""},
+		"read the header":         {".csv", "\"id"},
+		"not UTF-8":               {".csv", "\xff\xfei\x00d\x00,\x00"},
 		`bare " in non-quoted-fi`: {".csv", "id,title,price\nA,6\" nail,1\n"},
 	} {
 		var last error

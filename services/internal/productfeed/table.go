@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // readTable reads a table with a header. A CSV file may have semicolons in place of commas, as spreadsheets write in some countries.
@@ -27,8 +28,13 @@ func readTable(in io.Reader, comma rune) ([]row, error) {
 	r.Comma, r.FieldsPerRecord, r.ReuseRecord = comma, -1, true
 	r.LazyQuotes = comma == '\t' // feeds in TSV have inches
 	names, err := r.Read()
-	if err != nil {
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("the file is empty")
+	case err != nil:
 		return nil, fmt.Errorf("read the header: %w", err)
+	case notUTF8(names):
+		return nil, errNotUTF8
 	}
 	header := make([]string, len(names))
 	for i, name := range names {
@@ -60,6 +66,12 @@ func readTable(in io.Reader, comma rune) ([]row, error) {
 		}
 		rows = append(rows, row{line, values})
 	}
+}
+
+var errNotUTF8 = errors.New("the text is not UTF-8; save the file as UTF-8, which spreadsheets call \"CSV UTF-8\"")
+
+func notUTF8(values []string) bool {
+	return slices.ContainsFunc(values, func(v string) bool { return !utf8.ValidString(v) })
 }
 
 // columnName returns the name of an attribute as the specification writes it: "g:Image Link" is image_link.
