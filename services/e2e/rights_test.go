@@ -4,7 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
+	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/redistest"
 )
@@ -12,17 +15,55 @@ import (
 // usersFile has the Redis user that operators are told to create.
 const usersFile = "../../deploy/redis/users.acl"
 
-// The services need no more of Redis than the user of deploy/redis/users.acl has.
-func TestTheRedisUserHasRightsForAllThatServicesDo(t *testing.T) {
-	url, admin := redistest.Restricted(t, usersFile)
-	h := newSystemOn(t, url)
+// useAll makes the services do all that they keep in Redis something of: turns, repeats, feedback, budgets, prompts, carts.
+func (h *system) useAll(t *testing.T) {
+	t.Helper()
+	store, err := h.data.Stores.GetStore(t.Context(), &gatewayv1.GetStoreRequest{StoreId: "demo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := store.GetStore()
+	settings.DayBudget = &gatewayv1.DayBudget{Max: &commonv1.Budget{MaxTokens: 1_000_000}}
+	if len(h.cfg.Gateway.WebhookSecrets) > 0 {
+		settings.HandoffWebhook = "http://127.0.0.1:1/" // nobody answers
+	}
+	if _, err := h.data.Stores.PutStore(t.Context(), &gatewayv1.PutStoreRequest{Store: settings}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.data.Carts.PutCartSettings(t.Context(), &cartv1.PutCartSettingsRequest{StoreId: "demo", Settings: &cartv1.CartSettings{}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := h.data.Promotions.RecordUsage(t.Context(), &promotionv1.RecordUsageRequest{
+		StoreId: "demo", OrderId: "QT-77777", CustomerId: "ava", Codes: []string{"SAVE20"},
+	}); err != nil {
+		t.Error(err)
+	}
+	made, err := h.prompts.CreatePromptVersion(t.Context(), &gatewayv1.CreatePromptVersionRequest{
+		StoreId: "demo", Agent: "promotions", Version: &gatewayv1.PromptVersion{Text: "Answer questions about promotions."},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.prompts.ActivatePrompt(t.Context(), &gatewayv1.ActivatePromptRequest{
+		StoreId: "demo", Agent: "promotions", Shares: []*gatewayv1.PromptShare{{Version: made.GetVersion().GetVersion(), Percent: 100}},
+	}); err != nil {
+		t.Error(err)
+	}
 	turn := h.talk(t)[0].GetTurnId()
 	h.ask(t, "Do you have trail running shoes, a discount, and what goes with my cart?")
+	h.ask(t, "I want to speak to a person")
 	if _, err := h.gateway.RecordFeedback(t.Context(), &gatewayv1.RecordFeedbackRequest{
 		StoreId: "demo", CustomerId: "ava", TurnId: turn, Feedback: &gatewayv1.Feedback{Rating: gatewayv1.Rating_RATING_HELPFUL},
 	}); err != nil {
 		t.Error(err)
 	}
+}
+
+// The services need no more of Redis than the user of deploy/redis/users.acl has.
+func TestTheRedisUserHasRightsForAllThatServicesDo(t *testing.T) {
+	url, admin := redistest.Restricted(t, usersFile)
+	h := newSystemOn(t, url)
+	h.useAll(t)
 	if _, err := h.gateway.DeleteThread(t.Context(), &gatewayv1.DeleteThreadRequest{StoreId: "demo", CustomerId: "ava", ThreadId: "t1"}); err != nil {
 		t.Error(err)
 	}

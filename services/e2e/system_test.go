@@ -32,6 +32,7 @@ import (
 type system struct {
 	cfg     suite.Config
 	gateway gatewayv1.GatewayServiceClient
+	prompts gatewayv1.PromptServiceClient
 	data    load.Clients
 }
 
@@ -122,7 +123,7 @@ func (h *system) connect(t *testing.T) {
 		return conn
 	}
 	gatewayConn, supportConn := dial(suite.Gateway), dial(suite.Support)
-	h.gateway = gatewayv1.NewGatewayServiceClient(gatewayConn)
+	h.gateway, h.prompts = gatewayv1.NewGatewayServiceClient(gatewayConn), gatewayv1.NewPromptServiceClient(gatewayConn)
 	h.data = load.Clients{
 		Stores:     gatewayv1.NewStoreServiceClient(gatewayConn),
 		Catalog:    catalogv1.NewCatalogServiceClient(dial(suite.Search)),
