@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
@@ -61,7 +63,15 @@ func (h *system) useAll(t *testing.T) {
 
 // The services need no more of Redis than the user of deploy/redis/users.acl has.
 func TestTheRedisUserHasRightsForAllThatServicesDo(t *testing.T) {
-	url, admin := redistest.Restricted(t, usersFile)
+	for name, cluster := range map[string]bool{"single": false, "cluster": true} {
+		t.Run(name, func(t *testing.T) {
+			url, admin := redistest.Restricted(t, usersFile, cluster)
+			testRights(t, url, admin)
+		})
+	}
+}
+
+func testRights(t *testing.T, url string, admin *redis.Client) {
 	h := newSystemOn(t, url)
 	h.useAll(t)
 	if _, err := h.gateway.DeleteThread(t.Context(), &gatewayv1.DeleteThreadRequest{StoreId: "demo", CustomerId: "ava", ThreadId: "t1"}); err != nil {

@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -101,9 +100,9 @@ func Single(t testing.TB) (url string) {
 	return "redis://" + addr
 }
 
-// Restricted is Single with the users of the file acl, in which PASSWORD stands for a password. It returns the URL for the user quartet,
-// and a client with all rights.
-func Restricted(t testing.TB, acl string, args ...string) (url string, admin *redis.Client) {
+// Restricted is Single, or Cluster, with the users of the file acl, in which PASSWORD stands for a password. It returns the URL for the
+// user quartet, and a client with all rights.
+func Restricted(t testing.TB, acl string, cluster bool) (url string, admin *redis.Client) {
 	t.Helper()
 	text, err := os.ReadFile(acl)
 	if err != nil {
@@ -115,26 +114,38 @@ func Restricted(t testing.TB, acl string, args ...string) (url string, admin *re
 	if err := os.WriteFile(file, []byte(users), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	addr := FreeAddr(t)
-	Start(t, addr, slices.Concat(InMemory, []string{"--aclfile", file}, args)...)
-	admin = redis.NewClient(&redis.Options{Addr: addr, Username: "admin", Password: "any"})
+	addr, args := FreeAddr(t), append([]string{"--aclfile", file}, InMemory...)
+	admin = redis.NewClient(&redis.Options{Addr: addr, Username: "admin", Password: "any", MaxRetries: -1})
 	t.Cleanup(func() { _ = admin.Close() })
-	return "redis://quartet:" + password + "@" + addr, admin
+	scheme := "redis"
+	if cluster {
+		scheme = "redis+cluster"
+		startCluster(t, addr, admin, args)
+	} else {
+		Start(t, addr, args...)
+	}
+	return scheme + "://quartet:" + password + "@" + addr, admin
 }
 
 // Cluster starts a cluster of one server and returns its URL. It refuses a command whose keys do not lie on one slot.
 func Cluster(t testing.TB) (url string) {
 	t.Helper()
 	addr := FreeAddr(t)
-	_, bus, _ := net.SplitHostPort(FreeAddr(t))
-	Start(t, addr, append([]string{"--cluster-enabled", "yes", "--cluster-port", bus}, InMemory...)...)
 	client := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1})
 	defer client.Close()
+	startCluster(t, addr, client, InMemory)
+	return "redis+cluster://" + addr
+}
+
+// startCluster starts a server that has all slots. The client is that of somebody who may change the cluster.
+func startCluster(t testing.TB, addr string, client *redis.Client, args []string) {
+	t.Helper()
+	_, bus, _ := net.SplitHostPort(FreeAddr(t))
+	Start(t, addr, append([]string{"--cluster-enabled", "yes", "--cluster-port", bus}, args...)...)
 	if err := client.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
 	Eventually(t, func() error { return holds(client.ClusterInfo(t.Context()), "cluster_state:ok") })
-	return "redis+cluster://" + addr
 }
 
 // SixNodes starts a cluster of three primaries with a replica each, and returns its URL. The returned function kills the primary of a
