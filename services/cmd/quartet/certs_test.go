@@ -306,7 +306,8 @@ func TestUpServesTLS(t *testing.T) {
 		done <- run(ctx, args, environment{get: func(string) string { return "" }, out: &out, err: &errOut})
 	}()
 	env := map[string]string{"QUARTET_TOKEN": strings.TrimSpace(token), "QUARTET_ADDR": addresses(t, &out, &errOut)["gateway"]}
-	if text := out.String(); !strings.Contains(text, "grpcurl -cacert "+filepath.Join(dir, "client", "ca.crt")) {
+	if text := out.String(); !strings.Contains(text, "grpcurl -cacert "+filepath.Join(dir, "client", "ca.crt")) ||
+		!strings.Contains(text, " --tls "+filepath.Join(dir, "client")+` --token "$TOKEN"`) {
 		t.Errorf("up says:\n%s", text)
 	}
 	for name, c := range map[string]struct {

@@ -23,6 +23,9 @@ func TestTemplatesLoad(t *testing.T) {
 		if code, stdout, stderr := quartet(ctx, env, "load", "--store", "corner."+template.Name, "--sync", dir); code != 0 || strings.Count(stdout, " 0 refused") != 7 {
 			t.Errorf("%s: exit code %d\n%s%s", template.Name, code, stdout, stderr)
 		}
+		if code, stdout, stderr := quartet(ctx, env, "ask", "--json", "--store", "corner."+template.Name, "--customer", "ava", "what goes with my cart?"); code != 0 || !strings.Contains(stdout, `"products"`) {
+			t.Errorf("%s recommends nothing: exit code %d\n%s%s", template.Name, code, stdout, stderr)
+		}
 		code, _, stderr := quartet(ctx, env, "init", "--template", template.Name, "--out", dir, "other")
 		if code != 1 || !strings.Contains(stderr, "exists") {
 			t.Errorf("files were replaced: exit code %d: %s", code, stderr)

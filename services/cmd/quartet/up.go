@@ -75,7 +75,8 @@ func runUp(ctx context.Context, args []string, env environment) (err error) {
 	if c.web != nil {
 		fmt.Fprintf(env.out, "  %-11s %s\n", "http", c.web.Addr())
 	}
-	fmt.Fprintf(env.out, "try: grpcurl %s -d '{\"store_id\":\"demo\",\"customer_id\":\"ava\",\"message\":\"where is my order?\"}' %s quartet.gateway.v1.GatewayService/Ask\n",
+	fmt.Fprintf(env.out, "try: quartet chat --addr %s%s\n", addresses[0], chatFlags(tls, callers.asked()))
+	fmt.Fprintf(env.out, "or: grpcurl %s -d '{\"store_id\":\"demo\",\"customer_id\":\"ava\",\"message\":\"where is my order?\"}' %s quartet.gateway.v1.GatewayService/Ask\n",
 		grpcurlFlags(tls, callers.asked(), l.cfg.Reflection), addresses[0])
 	failed := make(chan struct{})
 	go func() { defer close(failed); _ = l.group.Wait() }() // close returns the error
@@ -86,6 +87,17 @@ func runUp(ctx context.Context, args []string, env environment) (err error) {
 	err = l.close()
 	<-failed
 	return err
+}
+
+// chatFlags are the flags beside --addr with which 'quartet chat' reaches the gateway.
+func chatFlags(tls *tlsFlags, tokens bool) (flags string) {
+	if tls.on() {
+		flags = " --tls " + filepath.Join(tls.folder, mtls.Client)
+	}
+	if tokens {
+		flags += ` --token "$TOKEN"`
+	}
+	return flags
 }
 
 // grpcurlFlags are the flags with which grpcurl reaches the services from the project's folder.
