@@ -226,6 +226,20 @@ func TestAnAPIServerTakesTheManifests(t *testing.T) {
 			}
 		})
 	}
+	t.Run("chart", func(t *testing.T) {
+		c.t = t
+		const namespace = "quartet-chart"
+		c.apply(`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "` + namespace + `", "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}`)
+		for _, text := range chartFiles(t, namespace, nil) {
+			if strings.Contains(text, "kind:") { // not one of the chart's templates
+				if out := c.apply(text, "-n", namespace); strings.Contains(out, "Warning") {
+					t.Errorf("the server warns:\n%s", out)
+				}
+			}
+		}
+		c.kubectl("-n", namespace, "wait", "--for=jsonpath={.status.readyReplicas}", "deployment", "--all", "--timeout=1m")
+		c.endpoints(namespace)
+	})
 	c.t = t
 	t.Run("budgets", func(t *testing.T) {
 		c.t = t
@@ -297,7 +311,7 @@ func TestAnAPIServerRefusesAPodWithRights(t *testing.T) {
 	}
 }
 
-// operating is the page whose commands in blocks of "sh" are run.
+// operating is the page whose commands in blocks of "sh cluster" are run.
 const operating = repository + "/docs/operate.md"
 
 // TestAnAPIServerTakesTheStepsOfThePage runs the page's commands for a cluster, in their order.
@@ -315,7 +329,7 @@ func TestAnAPIServerTakesTheStepsOfThePage(t *testing.T) {
 	if err := os.Symlink(filepath.Join(root, "deploy"), filepath.Join(dir, "deploy")); err != nil {
 		t.Fatal(err)
 	}
-	blocks := strings.Split(string(page), "```sh\n")[1:]
+	blocks := strings.Split(string(page), "```sh cluster\n")[1:]
 	if len(blocks) < 2 {
 		t.Fatalf("the page has %d blocks", len(blocks))
 	}

@@ -19,15 +19,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// renderChart renders the chart with values over its own, as the release "quartet" in the namespace "quartet", and decodes each
-// object strictly. The keys are kind and name.
-func renderChart(t *testing.T, values map[string]any) map[string]any {
+// chartFiles renders the chart with values over its own, as the release "quartet" in a namespace.
+func chartFiles(t *testing.T, namespace string, values map[string]any) map[string]string {
 	t.Helper()
 	chart, err := loader.Load("../helm/quartet")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := chartutil.ToRenderValues(chart, values, chartutil.ReleaseOptions{Name: "quartet", Namespace: "quartet"}, nil)
+	all, err := chartutil.ToRenderValues(chart, values, chartutil.ReleaseOptions{Name: "quartet", Namespace: namespace}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,8 +34,14 @@ func renderChart(t *testing.T, values map[string]any) map[string]any {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return files
+}
+
+// renderChart decodes each object of the chart strictly. The keys are kind and name.
+func renderChart(t *testing.T, values map[string]any) map[string]any {
+	t.Helper()
 	objects := make(map[string]any)
-	for file, text := range files {
+	for file, text := range chartFiles(t, "quartet", values) {
 		for _, text := range regexp.MustCompile(`(?m)^---$`).Split(text, -1) {
 			var id struct {
 				metav1.TypeMeta   `json:",inline"`
