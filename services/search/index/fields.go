@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strconv"
@@ -216,12 +217,18 @@ func wordsOf(texts []string) [][]string {
 }
 
 // SameText reports whether two products are the same to an index.
-func SameText(a, b *catalogv1.Product) bool {
-	return a.GetTitle() == b.GetTitle() && a.GetBrand() == b.GetBrand() && a.GetDescription() == b.GetDescription() &&
-		slices.Equal(a.GetCategoryPath(), b.GetCategoryPath()) && slices.Equal(a.GetTags(), b.GetTags()) &&
-		slices.EqualFunc(a.GetAttributes(), b.GetAttributes(), func(x, y *catalogv1.Attribute) bool { return proto.Equal(x, y) }) &&
-		slices.EqualFunc(a.GetTranslations(), b.GetTranslations(), func(x, y *catalogv1.LocalizedText) bool { return proto.Equal(x, y) }) &&
-		attributeText(a) == attributeText(b)
+func SameText(a, b *catalogv1.Product) bool { return bytes.Equal(Indexed(a), Indexed(b)) }
+
+// Indexed returns all that an index reads of a product, in a form for comparison.
+func Indexed(p *catalogv1.Product) []byte {
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(&catalogv1.Product{
+		Title: p.GetTitle(), Brand: p.GetBrand(), Description: p.GetDescription(), CategoryPath: p.GetCategoryPath(), Tags: p.GetTags(),
+		Attributes: p.GetAttributes(), Translations: p.GetTranslations(),
+	})
+	if err != nil { // a text that is not UTF-8: no product has one
+		return nil
+	}
+	return append(raw, attributeText(p)...)
 }
 
 // titleHead returns the words of the title that say what the product is: one, or two where the first is too broad. The

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"log/slog"
 	"runtime"
 	"slices"
 	"testing"
@@ -35,6 +36,26 @@ func BenchmarkIndex(b *testing.B) {
 			b.ReportMetric((heap()-before)/(1<<20), "MB")
 			_ = v.index.Close()
 			runtime.KeepAlive(products)
+		})
+	}
+}
+
+// BenchmarkLoad builds the same view from an index that was saved.
+func BenchmarkLoad(b *testing.B) {
+	products := indextest.PublicProducts(b)
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			all := catalog.Change{Put: indextest.Grown(products, n)}
+			backend := &Backend{newIndex: newWordIndex, logger: slog.New(slog.DiscardHandler), options: Options{Folder: b.TempDir()}}
+			for i := -1; i < 0 || b.Loop(); i++ { // the first builds it
+				s, err := backend.build(b.Context(), "s1", all, false)
+				if err != nil {
+					b.Fatal(err)
+				}
+				backend.work.Wait() // until it is saved
+				_ = s.index.Close()
+			}
+			b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "products/s")
 		})
 	}
 }

@@ -2,12 +2,13 @@ package memory
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 
-	"github.com/blevesearch/bleve/v2"
 	"github.com/blevesearch/bleve/v2/document"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	bleveapi "github.com/blevesearch/bleve_index_api"
@@ -21,7 +22,7 @@ import (
 // wordIndex is a lexicalIndex by the bleve library, which keeps dictionaries and postings field by field. An evaluation
 // reads them and scores the products by BM25F over all fields.
 type wordIndex struct {
-	idx     bleve.Index
+	idx     bleveapi.Index
 	lengths [index.NumFields]lengths
 	stems   map[*index.Language]map[string]string // of the words seen last
 	// places are those of the products by document, filled in when they are first needed after an update.
@@ -32,9 +33,9 @@ type wordIndex struct {
 
 // lengths has what the mean length of a field is made of. Products that were replaced or removed still count, which hardly
 // moves the mean.
-type lengths struct{ products, words int }
+type lengths struct{ Products, Words int }
 
-func (l lengths) mean() float64 { return float64(l.words) / float64(max(1, l.products)) }
+func (l lengths) mean() float64 { return float64(l.Words) / float64(max(1, l.Products)) }
 
 const (
 	// segmentSize bounds the products that are written at once, and with it the memory that this takes. They make one
@@ -44,23 +45,38 @@ const (
 	stemsKept = 100_000
 )
 
+// analysisQueue returns the workers that all indexes share.
+var analysisQueue = sync.OnceValue(func() *bleveapi.AnalysisQueue { return bleveapi.NewAnalysisQueue(runtime.GOMAXPROCS(0)) })
+
 // newWordIndex returns an empty index. It owns a goroutine until it is closed.
-func newWordIndex() (lexicalIndex, error) {
-	idx, err := bleve.NewUsing("", bleve.NewIndexMapping(), scorch.Name, scorch.Name, nil)
+func newWordIndex() (lexicalIndex, error) { return openWordIndex(map[string]any{"path": ""}) }
+
+// openWordIndex opens an index of the library by its configuration.
+func openWordIndex(config map[string]any) (*wordIndex, error) {
+	idx, err := scorch.NewScorch(scorch.Name, config, analysisQueue())
+	if err == nil {
+		err = idx.Open()
+	}
 	if err != nil {
-		return nil, fmt.Errorf("create index: %w", err)
+		return nil, fmt.Errorf("open index: %w", err)
 	}
 	b := &wordIndex{idx: idx, stems: make(map[*index.Language]map[string]string)}
 	b.scratch.New = func() any { return new(accumulators) }
+	reader, err := idx.Reader()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open index: %w", err), idx.Close())
+	}
+	defer reader.Close()
+	var documents int64 // with those that were replaced
+	for _, s := range reader.(*scorch.IndexSnapshot).Segments() {
+		documents += s.FullSize()
+	}
+	b.places = make([]atomic.Pointer[place], documents)
 	return b, nil
 }
 
 // Update writes the removals together with the first products.
 func (b *wordIndex) Update(_ context.Context, put []*catalogv1.Product, remove []string) error {
-	writer, err := b.idx.Advanced()
-	if err != nil {
-		return fmt.Errorf("update index: %w", err)
-	}
 	b.places = make([]atomic.Pointer[place], len(b.places)+len(put))
 	batch := bleveapi.NewBatch()
 	for _, id := range remove {
@@ -71,7 +87,7 @@ func (b *wordIndex) Update(_ context.Context, put []*catalogv1.Product, remove [
 		for _, p := range put[:n] {
 			batch.Update(b.document(p))
 		}
-		if err := writer.Batch(batch); err != nil {
+		if err := b.idx.Batch(batch); err != nil {
 			return fmt.Errorf("update index: %w", err)
 		}
 		if put = put[n:]; len(put) == 0 {
@@ -88,8 +104,8 @@ func (b *wordIndex) document(p *catalogv1.Product) *document.Document {
 		if len(ws) == 0 {
 			continue
 		}
-		b.lengths[i].products++
-		b.lengths[i].words += len(ws)
+		b.lengths[i].Products++
+		b.lengths[i].Words += len(ws)
 		doc.AddField(&wordField{name: index.Fields[i].Name, words: ws})
 	}
 	return doc
@@ -193,11 +209,7 @@ type evaluation struct {
 
 // Search reads the postings of every form of each term.
 func (b *wordIndex) Search(ctx context.Context, terms []index.Term, find func(id string) *place) ([]index.Candidate, error) {
-	source, err := b.idx.Advanced()
-	if err != nil {
-		return nil, fmt.Errorf("search index: %w", err)
-	}
-	reader, err := source.Reader()
+	reader, err := b.idx.Reader()
 	if err != nil {
 		return nil, fmt.Errorf("search index: %w", err)
 	}

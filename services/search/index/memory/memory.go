@@ -34,6 +34,8 @@ type Options struct {
 	MaxStores int
 	// IdleTime is how long a catalog is kept that nothing reads. Zero: DefaultIdleTime.
 	IdleTime time.Duration
+	// Folder is where indexes are saved once they are built, and loaded from. Empty: they are built each time.
+	Folder string
 }
 
 // Backend holds stores' products in memory and keeps them as new as Redis at each read: a read asks for the version, and the
@@ -286,7 +288,7 @@ func (b *Backend) catchUp(ctx context.Context, storeID string, r *replica, versi
 func (b *Backend) take(ctx context.Context, storeID string, r *replica, c catalog.Change) error {
 	if r.position().Version == 0 {
 		defer b.tellBuild(storeID, len(c.Put))()
-		s, err := b.build(ctx, c)
+		s, err := b.build(ctx, storeID, c, false)
 		if err != nil {
 			return err
 		}
@@ -320,15 +322,30 @@ func (b *Backend) tellBuild(storeID string, products int) func() {
 	return func() { logger.Info("the index of a catalog is built", slog.Duration("duration", time.Since(begun))) }
 }
 
-// build returns a snapshot of all products.
-func (b *Backend) build(ctx context.Context, all catalog.Change) (*snapshot, error) {
-	words, err := b.newIndex()
+// build returns a snapshot of all products. It begins with the saved index, if there is one, unless anew.
+func (b *Backend) build(ctx context.Context, storeID string, all catalog.Change, anew bool) (*snapshot, error) {
+	var words lexicalIndex
+	var gone []string
+	var err error
+	put := all.Put
+	if b.options.Folder == "" || anew {
+		words, err = b.newIndex()
+	} else {
+		words, put, gone, err = b.openSaved(storeID, all.Put)
+	}
 	if err != nil {
 		return nil, err
 	}
+	if len(put)+len(gone) > 0 {
+		if err := words.Update(ctx, put, gone); err != nil {
+			return nil, errors.Join(err, words.Close())
+		}
+	}
 	s := newSnapshot(words)
-	if _, err := s.apply(ctx, all); err != nil {
-		return nil, errors.Join(err, words.Close())
+	s.update(all.Put, nil)
+	s.position = all.Position
+	if b.options.Folder != "" && float64(len(put)) > staleShare*float64(len(all.Put)) {
+		b.save(storeID, words, all.Put)
 	}
 	return s, nil
 }
@@ -369,7 +386,7 @@ func (b *Backend) rebuild(ctx context.Context, storeID string, r *replica) error
 	if err != nil {
 		return err
 	}
-	s, err := b.build(ctx, all)
+	s, err := b.build(ctx, storeID, all, true)
 	if err != nil {
 		return err
 	}
