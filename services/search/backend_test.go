@@ -64,6 +64,7 @@ func (ix backendUnderTest) suite(t *testing.T) {
 		{"search products", ix.testSearchProducts},
 		{"nothing found", ix.testNothingFound},
 		{"search tool", ix.testSearchTool},
+		{"an option of some is an attribute of others", ix.testAnOptionOfSomeIsAnAttributeOfOthers},
 		{"legs that took part are named", ix.testLegsThatTookPartAreNamed},
 		{"meaning adds only where words are unsure", ix.testMeaningAddsOnlyWhereWordsAreUnsure},
 		{"vectors follow the products", ix.testVectorsFollowTheProducts},

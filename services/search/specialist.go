@@ -280,6 +280,13 @@ func (s *Service) look(
 	if err != nil {
 		return outcome{}, err
 	}
+	if dropped, err := p.dropOptions(ctx, f); err != nil {
+		return outcome{}, err
+	} else if dropped {
+		if f, err = s.searcher.Search(ctx, v, f.Query, index.NewFilter(p.filter), p.by, m); err != nil {
+			return outcome{}, err
+		}
+	}
 	if other := otherWords(&v.Statistics, f, in.Translation, ask); other != "" {
 		g, err := v.Search(ctx, v.Query(words, other), index.NewFilter(p.filter), p.by)
 		if err != nil {
@@ -316,6 +323,35 @@ func (s *Service) look(
 	}
 	out.note = strings.TrimSpace(strings.Join(append(p.notes, out.note), " "))
 	return out, nil
+}
+
+// dropOptions drops the options that nothing has of what was found but excluded: a tent has no sizes as shoes have. Where it is an
+// attribute of theirs, it becomes one. It reports whether there were any.
+func (p *plan) dropOptions(ctx context.Context, f index.Result) (changed bool, err error) {
+	if len(p.filter.Options) == 0 || len(f.Counted()) > 0 {
+		return false, nil
+	}
+	candidates, err := f.Candidates(ctx)
+	if err != nil || len(candidates) == 0 {
+		return false, err
+	}
+	var dropped []string
+	for _, name := range slices.Sorted(maps.Keys(p.filter.Options)) {
+		if slices.ContainsFunc(candidates, func(c index.Candidate) bool { return c.HasOption(name) }) {
+			continue
+		}
+		if slices.ContainsFunc(candidates, func(c index.Candidate) bool { return c.Attributes[name] != nil }) {
+			p.filter.Attributes[name] = p.filter.Options[name]
+		} else {
+			dropped = append(dropped, name)
+		}
+		delete(p.filter.Options, name)
+		changed = true
+	}
+	if len(dropped) > 0 {
+		p.notes = append(p.notes, fmt.Sprintf("None of these products has the option %s, so it was not checked.", quote(dropped)))
+	}
+	return changed, nil
 }
 
 // otherWords returns what to search for beside the query: its translation, or else, since models like to ask in English, the

@@ -28,10 +28,10 @@ func callTool(t *testing.T, arguments string) (searchResult, error) {
 	return backendUnderTest{}.callTool(t, arguments)
 }
 
-func (ix backendUnderTest) callTool(t *testing.T, arguments string) (searchResult, error) {
+func (ix backendUnderTest) callTool(t *testing.T, arguments string, more ...*catalogv1.Product) (searchResult, error) {
 	t.Helper()
 	service := ix.service(t, Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}})
-	indextest.Put(t, service.store, "s1", catalogtest.Outdoor()...)
+	indextest.Put(t, service.store, "s1", append(catalogtest.Outdoor(), more...)...)
 	turn := &specialist.Turn{Scope: scope.Scope{StoreID: "s1"}, Findings: &specialist.Findings{}}
 	tool := service.tools(turn)[0]
 	value, err := tool.Run(t.Context(), agentloop.ToolCall{Name: tool.Name, Arguments: arguments})
@@ -39,6 +39,18 @@ func (ix backendUnderTest) callTool(t *testing.T, arguments string) (searchResul
 		return searchResult{}, err
 	}
 	return value.(searchResult), nil
+}
+
+// Bottles have a capacity to choose, backpacks one that they are described by.
+func (ix backendUnderTest) testAnOptionOfSomeIsAnAttributeOfOthers(t *testing.T) {
+	bottle := catalogtest.Thing("BOTTLE-1", "Steel bottle")
+	bottle.Variants[0].Options = map[string]string{"capacity": "0.5 l"}
+	for capacity, want := range map[string]int{"30 l": 1, "90 l": 0} {
+		got, err := ix.callTool(t, `{"query":"backpack","options":{"capacity":"`+capacity+`"}}`, bottle)
+		if err != nil || got.Total != want || len(got.Products) == 0 || got.Products[0].ProductID != "PACK-1" {
+			t.Errorf("%s: %+v, %v", capacity, got, err)
+		}
+	}
 }
 
 func (ix backendUnderTest) testSearchTool(t *testing.T) {
@@ -67,6 +79,9 @@ func (ix backendUnderTest) testSearchTool(t *testing.T) {
 		"a budget too small": {
 			`{"query":"tents","max_price":50}`, []string{"TENT-1", "TENT-2"}, 0,
 			[]string{"No tents at or below 50.00 EUR; the lowest price is 289.95 EUR."},
+		},
+		"an option of other kinds of products": {
+			`{"query":"tents","options":{"size":"42"}}`, []string{"TENT-1", "TENT-2"}, 2, []string{`None of these products has the option "size", so it was not checked.`},
 		},
 		"a brand that is not sold": {
 			`{"query":"tents","brand":"Nobody"}`, []string{"TENT-1", "TENT-2"}, 0,

@@ -54,6 +54,11 @@ func NewEntry(p *catalogv1.Product) *Entry {
 // Id is the product's identifier.
 func (e *Entry) ID() string { return e.Product.GetProductId() }
 
+// HasOption reports whether a variant has an option of a folded name.
+func (e *Entry) HasOption(name string) bool {
+	return slices.ContainsFunc(e.Options, func(options map[string]string) bool { _, ok := options[name]; return ok })
+}
+
 // measures reports whether the product has an attribute of that number, by its name or by its unit.
 func (e *Entry) measures(m Measure) bool {
 	unit := catalog.NameKey(m.unit)
