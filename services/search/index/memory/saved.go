@@ -59,6 +59,13 @@ func textHash(p *catalogv1.Product) uint64 {
 	return h.Sum64()
 }
 
+// textHashes are those of all products.
+func textHashes(products []*catalogv1.Product) []uint64 {
+	out := make([]uint64, len(products))
+	inParallel(len(products), func(i int) { out[i] = textHash(products[i]) })
+	return out
+}
+
 // analysisHash is the hash of the terms of a product.
 func (b *wordIndex) analysisHash(p *catalogv1.Product) uint64 {
 	h := fnv.New64a()
@@ -140,8 +147,9 @@ func (b *wordIndex) copy(products []*catalogv1.Product) *copied {
 		return nil
 	}
 	c := &copied{contents{Texts: make(map[string]uint64), Analyses: make(map[string]uint64), Lengths: b.lengths}, index.CopyReader()}
+	hashes := textHashes(products)
 	for i, p := range products {
-		c.Texts[p.GetProductId()] = textHash(p)
+		c.Texts[p.GetProductId()] = hashes[i]
 		if i%(len(products)/analysesKept+1) == 0 {
 			c.Analyses[p.GetProductId()] = b.analysisHash(p)
 		}
@@ -191,8 +199,9 @@ func (b *Backend) openSaved(storeID string, products []*catalogv1.Product) (_ le
 		empty, err := b.newIndex()
 		return empty, products, nil, err
 	}
-	for _, p := range products {
-		if hash, ok := texts[p.GetProductId()]; !ok || hash != textHash(p) {
+	hashes := textHashes(products)
+	for i, p := range products {
+		if hash, ok := texts[p.GetProductId()]; !ok || hash != hashes[i] {
 			put = append(put, p)
 		}
 		delete(texts, p.GetProductId())

@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	levenshtein "github.com/blevesearch/bleve/v2/search"
@@ -107,8 +109,10 @@ func (v *snapshot) update(put []*catalogv1.Product, removed []string) {
 			delete(v.folded, catalog.IDKey(id))
 		}
 	}
-	for _, p := range put {
-		e := index.NewEntry(p)
+	entries := make([]*index.Entry, len(put))
+	inParallel(len(put), func(i int) { entries[i] = index.NewEntry(put[i]) })
+	for i, p := range put {
+		e := entries[i]
 		if old := v.entries[e.ID()]; old != nil {
 			v.statistics.Add(old.Entry, -1)
 			old.Entry = e
@@ -121,6 +125,20 @@ func (v *snapshot) update(put []*catalogv1.Product, removed []string) {
 	}
 	v.statistics.SetCurrency()
 	v.titles.Store(nil)
+}
+
+// inParallel calls fn with 0 to n-1 on all processors.
+func inParallel(n int, fn func(i int)) {
+	var wait sync.WaitGroup
+	workers := min(n, runtime.GOMAXPROCS(0))
+	for w := range workers {
+		wait.Go(func() {
+			for i := w; i < n; i += workers {
+				fn(i)
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // noIndex is the index of an empty store.
