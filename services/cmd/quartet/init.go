@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,8 @@ func runInit(_ context.Context, args []string, env environment) error {
 		return usagef("give one id for the store, such as kites")
 	case !fault.ValidID(rest[0]):
 		return usagef("%q is no id of a store: use 1 to 64 of A-Z a-z 0-9 . _ -", rest[0])
+	case !slices.Contains(names, *template):
+		return usagef("there is no template %q; the templates are: %s", *template, strings.Join(names, ", "))
 	}
 	shop := rest[0]
 	folder := cmp.Or(*out, shop)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net"
 	"strings"
 	"testing"
 )
@@ -65,6 +66,18 @@ func TestLoadRefusesWhatDoesNotFitTheStore(t *testing.T) {
 func upWithoutDemo(t *testing.T, ctx context.Context, stop context.CancelFunc) map[string]string {
 	t.Helper()
 	return map[string]string{"QUARTET_ADDR": up(t, ctx, stop, "--demo=false")["gateway"]}
+}
+
+func TestUpSaysHowToMoveFromPortsThatAreTaken(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+	if code, _, stderr := quartet(t.Context(), nil, "up", "--port", port); code != exitFailure || !strings.Contains(stderr, "--port moves") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
 }
 
 // up runs 'quartet up' until stop, or the test, ends, and returns the addresses of its services.

@@ -106,6 +106,7 @@ func TestMistakesInTheCommandLine(t *testing.T) {
 		{"a budget without a currency", nil, []string{"ask", "hi", "--turn-budget-cost", "0.02"}, 2, "want a number and a currency"},
 		{"a budget of money without a price", nil, []string{"ask", "hi", "--turn-budget-cost", "0.02 USD"}, 2, "--model-price must be given in USD"},
 		{"an address beyond loopback", nil, []string{"model", "--listen", "0.0.0.0:0"}, 1, "insecure"},
+		{"a template that does not exist", nil, []string{"init", "--template", "toys", "shop"}, 2, "the templates are: books, fashion, kitchen"},
 		{"load of nothing", nil, []string{"load"}, 2, "give files"},
 		{"load of a file that is not there", nil, []string{"load", "/no/such/products.jsonl"}, 1, "no such file"},
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/quartet-commerce/quartet/services/internal/mtls"
 	"github.com/quartet-commerce/quartet/services/suite"
@@ -55,6 +56,9 @@ func runUp(ctx context.Context, args []string, env environment) (err error) {
 	}
 	warnInsecure(c.logger, *insecure, c.callers.asked())
 	addresses, err := c.listen(ctx, tls, *host, *port, *insecure)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w; --port moves all six services", err)
+	}
 	if err != nil {
 		return err
 	}

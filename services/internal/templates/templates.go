@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"embed"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -44,9 +43,6 @@ func All() []Template {
 func Write(name, storeID, folder string, now time.Time) ([]string, error) {
 	from := path.Join("data", name)
 	entries, err := fs.ReadDir(files, from)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no template %q", name)
-	}
 	if err != nil {
 		return nil, err
 	}
