@@ -70,6 +70,32 @@ func (c *crashSetup) client(name string) gatewayv1.GatewayServiceClient {
 	return gatewayv1.NewGatewayServiceClient(c.dial(name))
 }
 
+// secondGateway serves on the same Redis as the first.
+const secondGateway = "second gateway"
+
+func (c *crashSetup) startSecondGateway() {
+	c.t.Helper()
+	c.addr[secondGateway] = redistest.FreeAddr(c.t)
+	c.restart(secondGateway)
+}
+
+// dieMerging asks a gateway, and kills it when all answers are in the journal.
+func (c *crashSetup) dieMerging(name, id string) {
+	c.t.Helper()
+	held, release := c.model.set(func(caller string, _ int) bool { return caller == "merge" })
+	first := make(chan struct{})
+	go func() {
+		defer close(first)
+		_, _ = c.ask(name, id) // fails with the gateway
+	}()
+	<-held
+	c.awaitAnswers(id, 2)
+	c.kill(name)
+	release()
+	c.model.set(nil)
+	<-first
+}
+
 // ask sends a message of two parts under a request's id.
 func (c *crashSetup) ask(name, id string) (*gatewayv1.AskResponse, error) {
 	ctx, cancel := context.WithTimeout(c.t.Context(), startTimeout)
@@ -154,8 +180,7 @@ func TestAGatewayKilledAtAnyStageIsResumed(t *testing.T) {
 // A gateway stands still for longer than its lease while another takes its turn over. When it wakes, it must not finish it.
 func TestAGatewayThatStoodStillDoesNotFinishWhatAnotherTookOver(t *testing.T) {
 	c := startCrashSetup(t, redistest.Single(t))
-	c.addr["second gateway"] = redistest.FreeAddr(t)
-	c.restart("second gateway")
+	c.startSecondGateway()
 	held, release := c.model.set(func(caller string, nth int) bool { return caller == "merge" && nth == 1 })
 	type outcome struct {
 		reply *gatewayv1.AskResponse
@@ -171,7 +196,7 @@ func TestAGatewayThatStoodStillDoesNotFinishWhatAnotherTookOver(t *testing.T) {
 	if err := paused.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	reply, err := c.ask("second gateway", "pause")
+	reply, err := c.ask(secondGateway, "pause")
 	release()
 	if err := paused.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
@@ -189,15 +214,14 @@ func TestAGatewayThatStoodStillDoesNotFinishWhatAnotherTookOver(t *testing.T) {
 // Many callers send the same request to two gateways at once: the work is done once, and all get the same turn.
 func TestTwoGatewaysDoOneRequestOnce(t *testing.T) {
 	c := startCrashSetup(t, redistest.Single(t))
-	c.addr["second gateway"] = redistest.FreeAddr(t)
-	c.restart("second gateway")
+	c.startSecondGateway()
 	c.model.set(nil)
 	const callers = 20
 	replies := make([]*gatewayv1.AskResponse, callers)
 	var group errgroup.Group
 	for i := range callers {
 		group.Go(func() (err error) {
-			replies[i], err = c.ask([]string{suite.Gateway, "second gateway"}[i%2], "once")
+			replies[i], err = c.ask([]string{suite.Gateway, secondGateway}[i%2], "once")
 			return err
 		})
 	}
@@ -274,19 +298,8 @@ func TestAGatewayOfAnotherReleaseResumes(t *testing.T) {
 		begins, finishes := pair[0], pair[1]
 		t.Run(begins+" begins", func(t *testing.T) {
 			id := fmt.Sprintf("release-%d", len(begins))
-			held, letGo := c.model.set(func(caller string, _ int) bool { return caller == "merge" })
-			first := make(chan struct{})
-			go func() {
-				defer close(first)
-				_, _ = c.ask(begins, id) // fails with the gateway
-			}()
-			<-held
-			c.awaitAnswers(id, 2)
-			c.kill(begins)
-			letGo()
-			c.model.set(nil)
+			c.dieMerging(begins, id)
 			reply, err := c.ask(finishes, id)
-			<-first
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -32,6 +32,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/offline"
 	"github.com/quartet-commerce/quartet/services/internal/offline/hostile"
 	"github.com/quartet-commerce/quartet/services/internal/redistest"
+	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
@@ -195,9 +196,24 @@ func tree(all []exported, traceID string) (string, error) {
 			}
 		}
 		slices.Sort(parts)
-		return indent + describeSpan(s) + "\n" + strings.Join(parts, "")
+		return indent + describeSpan(s) + linksOf(all, s) + "\n" + strings.Join(parts, "")
 	}
 	return render(children[""][0], ""), nil
+}
+
+// linksOf names who answered in the traces that a span links to. The spans of a gateway that was killed may be lost.
+func linksOf(all []exported, s exported) (text string) {
+	for _, link := range s.GetLinks() {
+		var answered []string
+		for _, other := range all {
+			if bytes.Equal(other.GetTraceId(), link.GetTraceId()) && other.GetKind() == tracev1.Span_SPAN_KIND_SERVER && strings.HasSuffix(other.GetName(), "/Answer") {
+				answered = append(answered, other.service)
+			}
+		}
+		slices.Sort(answered)
+		text += " links to a trace in which " + strings.Join(answered, ", ") + " answered"
+	}
+	return text
 }
 
 func isRedis(s exported) bool {
@@ -222,35 +238,52 @@ func TestABackendHasOneTreeOfATurnThroughSixProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	url := redistest.Single(t)
+	client, err := state.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
 	brain := newBrain(t)
 	refused, err := hostile.New(hostile.Config{Next: brain, Model: offline.Model, Modes: modes})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var hostileNow atomic.Bool
-	model := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	model := newBlockingModel(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if hostileNow.Load() {
 			refused.ServeHTTP(w, r)
 			return
 		}
 		brain.ServeHTTP(w, r)
-	})
-	p := startProcesses(t, processConfig{model: model, env: []string{
-		"OTEL_EXPORTER_OTLP_ENDPOINT=" + endpoint, "OTEL_BSP_SCHEDULE_DELAY=100", "QUARTET_RUN_AHEAD=off",
-	}})
+	}))
+	p := &crashSetup{model: model, redis: client, processes: startProcesses(t, processConfig{redis: url, model: model, env: []string{
+		"OTEL_EXPORTER_OTLP_ENDPOINT=" + endpoint, "OTEL_BSP_SCHEDULE_DELAY=100", "QUARTET_RUN_AHEAD=off", "QUARTET_LEASE=1s",
+	}})}
 	p.loadDemo()
 	gateway := gatewayv1.NewGatewayServiceClient(p.dial(suite.Gateway))
 	p.awaitAnswer(gateway)
+	ask := func(message string) func() (*gatewayv1.AskResponse, error) {
+		return func() (*gatewayv1.AskResponse, error) {
+			return gateway.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", Message: message})
+		}
+	}
 	for _, c := range []struct {
-		name, message string
-		prepare       func()
+		name    string
+		prepare func()
+		ask     func() (*gatewayv1.AskResponse, error)
 	}{
-		{"two parts", twoParts, func() {}},
-		{"refused tool call", "Do you have trail running shoes in size 42?", func() { hostileNow.Store(true) }},
-		{"a specialist is down", twoParts, func() { hostileNow.Store(false); p.kill(suite.Support) }},
+		{"two parts", func() {}, ask(twoParts)},
+		{"refused tool call", func() { hostileNow.Store(true) }, ask("Do you have trail running shoes in size 42?")},
+		{"resumed", func() {
+			hostileNow.Store(false)
+			p.startSecondGateway()
+			p.dieMerging(secondGateway, "resumed")
+		}, func() (*gatewayv1.AskResponse, error) { return p.ask(suite.Gateway, "resumed") }},
+		{"a specialist is down", func() { p.kill(suite.Support) }, ask(twoParts)},
 	} {
 		c.prepare()
-		reply, err := gateway.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", Message: c.message})
+		reply, err := c.ask()
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}

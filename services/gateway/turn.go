@@ -315,7 +315,7 @@ func (s *Service) startSpan(ctx context.Context, t *turn) (context.Context, trac
 		attribute.String(telemetry.KeyConversation, t.scope.ThreadID),
 		attribute.String(telemetry.KeyStore, t.scope.StoreID),
 		attribute.String(telemetry.KeyTurn, t.scope.TurnID),
-	))
+	), trace.WithLinks(trace.Link{SpanContext: t.lease.Journal.Attempt()})) // if there was none, no link
 	if id := t.req.GetRequestId(); id != "" {
 		span.SetAttributes(attribute.String(telemetry.KeyRequest, id))
 	}

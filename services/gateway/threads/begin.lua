@@ -5,7 +5,7 @@
 local journal, thread, messages, requests = key(1), key(2), key(3), key(4)
 local request, hash, turn, known = arg(1), arg(2), arg(3), arg(4) == '1'
 local customer, ttl, wanted, score = arg(5), arg(6), arg(7), arg(8)
-local cart, any = arg(9), arg(10) == '1'
+local cart, any, trace = arg(9), arg(10) == '1', arg(11)
 
 local kept = {}
 if request ~= '' then
@@ -31,6 +31,7 @@ if request ~= '' then
       redis.call('PEXPIRE', requests, ttl)
     end
   end
+  if trace ~= '' then redis.call('HSET', journal, 'trace', trace) end
   redis.call('PEXPIRE', journal, ttl)
 end
 if known then

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/proto"
 
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
@@ -28,6 +30,7 @@ const journalTimeout = time.Second
 // The fields of a journal, beside those of begin.lua and record.lua.
 const (
 	decisionField = "decision"
+	traceField    = "trace"   // of the latest attempt, as a W3C traceparent
 	answerField   = "answer:" // followed by the assignment's id
 )
 
@@ -73,6 +76,7 @@ func (s *Store) newJournal(ctx context.Context, t Turn, lock *state.QueueLock, b
 
 // progress is what a journal holds.
 type progress struct {
+	attempt  trace.SpanContext // of the attempt before; not valid: unknown
 	decision *routerv1.RoutingDecision
 	answers  map[string]*specialistv1.Answer // by assignment id
 }
@@ -80,7 +84,7 @@ type progress struct {
 // decodeProgress reads the fields of a turn's journal.
 func (s *Store) decodeProgress(t Turn, fields map[string]string) (progress, error) {
 	key := journalKey(t.Scope.StoreID, t.Scope.ThreadID, t.request())
-	p := progress{answers: map[string]*specialistv1.Answer{}}
+	p := progress{attempt: spanOf(fields[traceField]), answers: map[string]*specialistv1.Answer{}}
 	raw, ok := fields[decisionField]
 	if !ok {
 		return p, nil
@@ -103,6 +107,29 @@ func (s *Store) decodeProgress(t Turn, fields map[string]string) (progress, erro
 		p.answers[id] = a
 	}
 	return p, nil
+}
+
+// traceparent is the only header of a trace that a journal keeps.
+const traceparent = "traceparent"
+
+// traceParent names the span of ctx, or is "".
+func traceParent(ctx context.Context) string {
+	header := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, header)
+	return header[traceparent]
+}
+
+// spanOf is the inverse of traceParent.
+func spanOf(parent string) trace.SpanContext {
+	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{traceparent: parent}))
+}
+
+// Attempt returns the span of the attempt that the turn resumes. It is not valid if there was none.
+func (j *Journal) Attempt() trace.SpanContext {
+	if j == nil {
+		return trace.SpanContext{}
+	}
+	return j.before.attempt
 }
 
 // Decision returns the routing that was decided before the turn was resumed, or nil.

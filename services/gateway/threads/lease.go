@@ -201,7 +201,7 @@ func (l *Lease) begin(ctx context.Context, now time.Time) (opening, error) {
 	)
 	args := l.lock.Args(
 		t.request(), t.Hash, sc.TurnID, t.Known, sc.CustomerID, l.store.ttl(t).Milliseconds(), HistoryMessages, score(now),
-		t.Cart, t.AnyGuest,
+		t.Cart, t.AnyGuest, traceParent(ctx),
 	)
 	raw, err := beginScript.Run(ctx, l.store.cfg.Redis, keys, args...).Slice()
 	if err != nil {
