@@ -170,7 +170,7 @@ func startFleet(t *testing.T, redisURL string) (*fleet, gatewayv1.GatewayService
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	loadDemo := exec.CommandContext(t.Context(), f.program, "load", "--demo")
+	loadDemo := exec.CommandContext(t.Context(), f.program, "load", "--demo", "--addr="+f.target(suite.Gateway))
 	loadDemo.Env = f.env
 	if out, err := loadDemo.CombinedOutput(); err != nil {
 		t.Fatalf("load: %v\n%s", err, out)
