@@ -16,8 +16,6 @@ const (
 	TypoShare = 0.6
 	// HeadShare of the rarity of the word that says what is wanted goes to products that are it by their title.
 	HeadShare = 0.5
-	// PairShare of the mean rarity of two neighbours goes to products where they are neighbours too.
-	PairShare = 0.5
 	// shortestCompound is the length of a word that may have been two, in bytes.
 	shortestCompound = 5
 )

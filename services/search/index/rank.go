@@ -18,7 +18,6 @@ import (
 type Candidate struct {
 	*Entry
 	Match
-	Score float64
 }
 
 // Selection is what the terms of a query select.
@@ -268,20 +267,6 @@ func (r *Selection) addFirstMet(ctx context.Context, p Matches, further ...Const
 	}
 	return nil
 }
-
-// Relevance weighs a match by the share of the query's terms that it has. A product with all terms, one of them strong,
-// comes before every product that lacks one.
-func Relevance(m Match, n int) float64 {
-	coverage := float64(m.Terms.Len()) / float64(n)
-	score := m.Score * coverage * coverage
-	if m.Terms.Len() == n && m.Strong.Len() > 0 {
-		score += completeBonus
-	}
-	return score
-}
-
-// completeBonus is more than any sum of BM25 scores comes to in a catalog.
-const completeBonus = 1000
 
 // minTerms returns how many of n words make up at least the given part.
 func minTerms(n int, part float64) int {

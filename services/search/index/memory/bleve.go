@@ -258,11 +258,6 @@ func (l *evaluation) run() error {
 				return err
 			}
 		}
-		if i > 0 {
-			if err := l.addPairBonus(i, index.PairShare*(rarity[i-1]+rarity[i])/2); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
@@ -437,23 +432,6 @@ func (l *evaluation) addHeadBonus(i int, bonus float64) error {
 	for _, doc := range l.form.docs {
 		if l.matches[doc].Terms != 0 {
 			l.matches[doc].Score += bonus
-		}
-	}
-	l.form.reset()
-	return nil
-}
-
-// addPairBonus adds the bonus to matches where term i follows the one before.
-func (l *evaluation) addPairBonus(i int, bonus float64) error {
-	for _, s := range l.terms[i].Stems(l.terms[i-1].Text + l.terms[i].Text) {
-		err := l.postings(index.PairsField, s, func(doc uint32, _, _ float64) { l.form.add(doc, bonus, true) })
-		if err != nil {
-			return err
-		}
-	}
-	for _, doc := range l.form.docs {
-		if m := &l.matches[doc]; m.Terms.Has(i-1) && m.Terms.Has(i) {
-			m.Score += bonus
 		}
 	}
 	l.form.reset()

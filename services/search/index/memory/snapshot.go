@@ -266,7 +266,6 @@ func (p *matches) Candidates(_ context.Context, n index.Constraint, _ index.Filt
 	out := make([]index.Candidate, 0, len(p.matches))
 	for _, c := range p.matches {
 		if n.Met(p.query, c.Entry, c.Match) {
-			c.Score = index.Relevance(c.Match, len(p.query.Terms))
 			out = append(out, c)
 		}
 	}

@@ -185,11 +185,7 @@ func (p *termMatches) candidates(documents []*document, n index.Constraint) []in
 		if !n.Met(p.query, d.Entry, m) {
 			continue
 		}
-		c := index.Candidate{Entry: d.Entry, Match: m}
-		if len(p.query.Terms) > 0 {
-			c.Score = index.Relevance(m, len(p.query.Terms))
-		}
-		out = append(out, c)
+		out = append(out, index.Candidate{Entry: d.Entry, Match: m})
 	}
 	return out
 }

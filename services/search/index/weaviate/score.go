@@ -107,10 +107,6 @@ func (sc *scorer) match(s *document) index.Match {
 		if t.Head && slices.ContainsFunc(t.HeadStems(), func(st string) bool { return s.has(st, index.HeadField) }) {
 			m.Score += index.HeadShare * sc.rarity[i]
 		}
-		if i > 0 && m.Terms.Has(i-1) && m.Terms.Has(i) &&
-			slices.ContainsFunc(t.Stems(sc.terms[i-1].Text+t.Text), func(st string) bool { return s.has(st, index.PairsField) }) {
-			m.Score += index.PairShare * (sc.rarity[i-1] + sc.rarity[i]) / 2
-		}
 	}
 	return m
 }
