@@ -75,8 +75,8 @@ var languages = []phrases{
 	},
 }
 
-// unseenLanguages say the same in other words.
-var unseenLanguages = []phrases{
+// otherLanguages say the same in other words.
+var otherLanguages = []phrases{
 	{
 		"en", "Hi, a quick question.", "You can get the %s for %s.", "We currently have the %s available.", "Sadly, the %s is sold out right now.",
 		"The %s costs less than the %s.", "Of these, the %s has the lowest price.", "Order %s %s.",
@@ -111,6 +111,42 @@ var unseenLanguages = []phrases{
 	},
 }
 
+// unseenLanguages say it in words that no check was made with.
+var unseenLanguages = []phrases{
+	{
+		"en", "Good evening, one thing.", "The %s is priced at %s.", "There are still some of the %s left.", "We have run out of the %s.",
+		"You pay less for the %s than for the %s.", "The least expensive of them is the %s.", "As for order %s, it %s.",
+		"Delivery is planned for %s.", "There is no way to cancel it now.", "You are still able to cancel it.", "All done: I went ahead and called off order %s.",
+		"%s lowers the price by %d%% and ends on %s.", false, "%d %s %d",
+		"January February March April May June July August September October November December",
+		"is in transit", "was handed over to you", "is being packed", "has been called off",
+	},
+	{
+		"de", "Guten Abend, eine Sache noch.", "Der Preis von %s liegt bei %s.", "%s ist sofort lieferbar.", "%s haben wir im Moment nicht mehr.",
+		"Für %s zahlen Sie weniger als für %s.", "Am wenigsten zahlen Sie für %s.", "Ihr Auftrag %s %s.",
+		"Die Zustellung ist für den %s geplant.", "Stornieren lässt sie sich nun nicht mehr.", "Stornieren lässt sie sich noch.", "Gerade eben habe ich den Auftrag %s annulliert.",
+		"Der Gutschein %s senkt den Preis um %d %% und endet am %s.", true, "%d. %s %d",
+		"Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+		"befindet sich auf dem Weg zu Ihnen", "ist bei Ihnen eingetroffen", "wird noch gepackt", "wurde annulliert",
+	},
+	{
+		"fr", "Bonsoir, une chose encore.", "Le prix de %s est de %s.", "Il reste des exemplaires de %s.", "Nous n'avons plus %s pour l'instant.",
+		"Vous payez moins pour %s que pour %s.", "C'est pour %s que vous payez le moins.", "Concernant la commande %s, elle %s.",
+		"La livraison est prévue le %s.", "Il est trop tard pour l'annuler.", "Il est encore temps de l'annuler.", "C'est fait, je viens tout juste d'annuler la commande %s.",
+		"Le code %s retire %d %% du prix et expire le %s.", true, "%d %s %d",
+		"janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+		"est partie de chez nous", "vous a été remise", "est en train d'être préparée", "est à présent annulée",
+	},
+	{
+		"es", "Buenas tardes, una cosa más.", "El precio de %s es de %s.", "Quedan unidades de %s.", "Nos hemos quedado sin %s.",
+		"Pagas menos por %s que por %s.", "Por el que menos pagas es %s.", "En cuanto al pedido %s, %s.",
+		"La entrega está prevista para el %s.", "Ya es tarde para cancelarlo.", "Todavía estás a tiempo de cancelarlo.", "Listo, ya te he anulado el pedido %s.",
+		"%s te quita un %d %% y caduca el %s.", true, "%d de %s de %d",
+		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+		"va de camino", "se ha entregado", "aún se está empaquetando", "quedó anulado",
+	},
+}
+
 // files hold a store whose titles are in German and whose currency is neither of the demo stores', and in unseen two stores whose
 // titles are in Italian and Swedish.
 //
@@ -127,7 +163,7 @@ type Source struct {
 // Seen has the stores and words that the checks were written with, Unseen others. Whoever changes a check because of a reply of Unseen
 // must write new stores and words.
 var (
-	Seen   = Source{"store", true, languages}
+	Seen   = Source{"store", true, slices.Concat(languages, otherLanguages)}
 	Unseen = Source{"unseen", false, unseenLanguages}
 )
 
