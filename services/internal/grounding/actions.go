@@ -31,7 +31,7 @@ var firstPersons = map[string]firstPerson{
 			"stornieren andern hinzufugen entfernen bestellen buchen reservieren erstatten umleiten weiterleiten benachrichtigen informieren "+
 			"veranlassen beauftragen einlosen anwenden legen verschicken versenden senden verlangern beantragen weitergeben",
 		"nicht nichts kein keine keinen noch"),
-	"fr": newFirstPerson(3, "j ai|jai|je vais|je viens de|j avais",
+	"fr": newFirstPerson(3, "j ai|jai|je vais|je viens|j avais",
 		"annule annulee modifie modifiee change changee ajoute ajoutee retire supprime applique commande reserve rembourse redirige transmis "+
 			"prevenu informe contacte demande envoye enregistre prolonge echange active "+
 			"annuler modifier changer ajouter retirer supprimer appliquer commander reserver rembourser rediriger transmettre prevenir informer "+

@@ -12,6 +12,8 @@ func TestClaimsAction(t *testing.T) {
 		"Ich werde die Adresse für dich ändern.":                                 true,
 		"J’ai annulé votre commande.":                                            true,
 		"Je vais transmettre votre demande.":                                     true,
+		"Je viens d'annuler votre commande.":                                     true,
+		"Je viens de la retrouver.":                                              false,
 		"He cancelado tu pedido.":                                                true,
 		"Ya he avisado al almacén.":                                              true,
 		"I can't cancel it from here.":                                           false,

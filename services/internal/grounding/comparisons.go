@@ -19,7 +19,38 @@ var adjectives = slices.Concat(
 	adjectivesOf("price", -1, "cheap inexpensive affordabl gunstig billig preiswert barat economic"),
 	adjectivesOf("price", 1, "expensive pricey teuer cher caro cara"),
 	adjectivesOf("weight", -1, "light leicht leger ligero ligera"), adjectivesOf("weight", 1, "heav schwer lourd pesad"),
-	adjectivesOf("time", 1, "long lang largo larga"), adjectivesOf("time", -1, "short kurz court corto corta"))
+	adjectivesOf("time", 1, "long lang largo larga"), adjectivesOf("time", -1, "short kurz court corto corta"),
+	adjectivesOf("", -1, "low niedrig gering bas bajo baja"), adjectivesOf("", 1, "high hoch hoh haut alto alta elev"))
+
+// amountWords compare what a noun or a verb names, as in "costs less", with their signs.
+var amountWords = map[string]int64{
+	"less": -1, "weniger": -1, "moins": -1, "menos": -1, "least": -1, "wenigsten": -1,
+	"more": 1, "mehr": 1, "plus": 1, "mas": 1, "most": 1, "meisten": 1,
+}
+
+// named are the beginnings of nouns and verbs that name properties.
+var named = map[property][]string{
+	"price":  strings.Fields("cost pric pay kost preis zahl cout prix pay cuest preci pag"),
+	"weight": strings.Fields("weigh wieg gewicht poids pese peso pesa"),
+	"time":   strings.Fields("last duration dauer laufzeit duree dura"),
+}
+
+// namedProperty returns the property that words name, or "" if they name none or several.
+func namedProperty(words []text.Word) property {
+	var found property
+	for p, stems := range named {
+		isNamed := slices.ContainsFunc(words, func(w text.Word) bool {
+			return slices.ContainsFunc(stems, func(stem string) bool { return strings.HasPrefix(w.Text, stem) })
+		})
+		switch {
+		case isNamed && found != "":
+			return ""
+		case isNamed:
+			found = p
+		}
+	}
+	return found
+}
 
 func adjectivesOf(p property, sign int64, stems string) []adjective {
 	var out []adjective
@@ -54,6 +85,20 @@ func comparisonsOf(words []text.Word) []comparison {
 				a = known
 			}
 		}
+		sign, isAmount := amountWords[w.Text]
+		if isAmount && (i+1 == len(words) || !comparesWith(words[i+1])) {
+			if p := namedProperty(words); p != "" {
+				isMost := w.Text == "least" || w.Text == "most" || w.Text == "wenigsten" || w.Text == "meisten" ||
+					before == "le" || before == "lo" || before == "que" || before == "el"
+				out = append(out, comparison{p, sign, isMost, i})
+			}
+			continue
+		}
+		if a.property == "" {
+			if a.property = namedProperty(words); a.property == "" {
+				continue
+			}
+		}
 		how := comparison{property: a.property, sign: a.sign, at: i}
 		ending := strings.TrimPrefix(w.Text, a.stem)
 		isKnown := a.stem != ""
@@ -81,6 +126,11 @@ func comparisonsOf(words []text.Word) []comparison {
 		out = append(out, how)
 	}
 	return out
+}
+
+// comparesWith reports whether a word is a known adjective, which an amount word before it compares.
+func comparesWith(w text.Word) bool {
+	return slices.ContainsFunc(adjectives, func(a adjective) bool { return strings.HasPrefix(w.Text, a.stem) })
 }
 
 // isSuperlative reports whether an adjective with an ending is one of English or German.
@@ -203,7 +253,7 @@ func (s *subjects) judgeComparison(o outline, number int, how comparison, before
 			product = left.of(kindProduct)
 		}
 		others = right.named
-		if product == nil || than > how.at+reachOfThan {
+		if product == nil || than > how.at+reachOfThan && !slices.Contains(s.naming(o.raw, &clause{words: c.words[how.at:than]}).named, product) {
 			return Undecided, nil
 		}
 	case product == nil:

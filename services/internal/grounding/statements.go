@@ -99,7 +99,7 @@ func isTopic(topic string) bool { return topic[0] >= 'a' }
 // topicOf returns the topic of a phrase where it stands, or "" if it says nothing that is sure.
 func topicOf(h hit, c *clause, p reference, isShipping bool) string {
 	isOrder := p.of(kindOrder) != nil || c.has("ORDER")
-	isState := isOrder && !c.has("FUTURE") && c.hasBefore("BE", h.at)
+	isState := isOrder && !c.has("FUTURE") && c.hasBefore("BE", h.at+len(h.words)-1) // "has" of "has arrived" is one
 	switch h.topic {
 	case "stock":
 		return h.topic
