@@ -88,8 +88,9 @@ func (c *clause) has(topic string) bool {
 	return false
 }
 
-// clausesOf splits a text into its clauses.
-func clausesOf(s string) []clause {
+// clausesOf splits a text into its clauses, but no title.
+func clausesOf(s string, titles []string) []clause {
+	inTitle := partsOf(s, titles)
 	words := text.Words(s)
 	var out []clause
 	sentence, line, begin := 0, 0, 0
@@ -104,7 +105,7 @@ func clausesOf(s string) []clause {
 		}
 	}
 	for i := range words {
-		if i == 0 {
+		if i == 0 || inTitle(words[i].Start) {
 			continue
 		}
 		gap := s[words[i-1].End:words[i].Start]
@@ -129,6 +130,24 @@ func clausesOf(s string) []clause {
 		markQuestion(out, s[words[begin-1].End:])
 	}
 	return out
+}
+
+// partsOf returns a function that reports whether a byte of a text is in one of some parts, and not the first of it.
+func partsOf(s string, parts []string) func(at int) bool {
+	var spans [][2]int
+	for _, part := range parts {
+		for from := 0; ; {
+			i := strings.Index(s[from:], part)
+			if i < 0 {
+				break
+			}
+			spans = append(spans, [2]int{from + i, from + i + len(part)})
+			from += i + len(part)
+		}
+	}
+	return func(at int) bool {
+		return slices.ContainsFunc(spans, func(span [2]int) bool { return span[0] < at && at < span[1] })
+	}
 }
 
 // markQuestion marks the clauses of the last sentence if what follows it has a question mark.

@@ -10,7 +10,8 @@ const headphones = `{"products":[` +
 	`{"product_id":"K1","title":"Murmel Ruhe 700 Kopfhörer","category":"Kopfhörer","price":"249.00 EUR","stock":6,"details":"Gewicht 254 g; Akkulaufzeit 30 h; wasserdicht nein; Intensität 4"},` +
 	`{"product_id":"K2","title":"Murmel Ruhe 500 Kopfhörer","category":"Kopfhörer","price":"179.00 EUR","stock":0,"details":"Gewicht 239 g; Akkulaufzeit 24 h; wasserdicht nein; Intensität 6"},` +
 	`{"product_id":"K4","title":"Fjell Go On-Ear","category":"Kopfhörer","price":"59.90 EUR","stock":21,"details":"Gewicht 165 g; Akkulaufzeit 40 h; wasserdicht nein; Intensität 9"},` +
-	`{"product_id":"K7","title":"Fjell Sport","category":"Kopfhörer","price":"89.95 EUR","stock":13,"details":"Gewicht 32 g; Akkulaufzeit 8 h; wasserdicht ja; Intensität 2"}]}`
+	`{"product_id":"K7","title":"Fjell Sport","category":"Kopfhörer","price":"89.95 EUR","stock":13,"details":"Gewicht 32 g; Akkulaufzeit 8 h; wasserdicht ja; Intensität 2"},` +
+	`{"product_id":"K9","title":"Tube and case, red","category":"Zubehör","price":"19.90 EUR","stock":2}]}`
 
 func TestComparisons(t *testing.T) {
 	const none = grounding.Undecided
@@ -44,6 +45,7 @@ func TestComparisons(t *testing.T) {
 		{"the most by a verb", "¿auriculares?", "El que menos cuesta es el Fjell Go.", grounding.Supported},
 		{"the most by a noun", "un casque ?", "Le poids le plus bas est celui du Murmel Ruhe 700.", grounding.Contradicted},
 		{"by a noun of nothing", "headphones?", "The Fjell Sport has a lower tone than the Fjell Go.", none},
+		{"a title with a comma", "headphones?", "The Tube and case, red costs more than the Fjell Go.", grounding.Contradicted},
 		{"than something else", "headphones?", "The Murmel Ruhe 700 is lighter than your current ones.", none},
 		{"no degree", "Kopfhörer?", "Fjell Go für 59,90 EUR. Der Murmel Ruhe 700 ist ein leichter Kopfhörer.", none},
 		{"denied", "headphones?", "The Fjell Sport is not the cheapest.", none},

@@ -99,7 +99,7 @@ func isTopic(topic string) bool { return topic[0] >= 'a' }
 // topicOf returns the topic of a phrase where it stands, or "" if it says nothing that is sure.
 func topicOf(h hit, c *clause, p reference, isShipping bool) string {
 	isOrder := p.of(kindOrder) != nil || c.has("ORDER")
-	isState := isOrder && !c.has("FUTURE") && c.hasBefore("BE", h.at+len(h.words)-1) // "has" of "has arrived" is one
+	isState := isOrder && !c.has("FUTURE") && (c.hasBefore("BE", h.at) || isWordOf(c.words[h.at], "BE")) // "has arrived"
 	switch h.topic {
 	case "stock":
 		return h.topic
@@ -449,6 +449,25 @@ func (s *subjects) reverses(c *clause) bool {
 	return isReversed
 }
 
+// offersExpired reports whether a clause names a code that has expired, and its sentence says what it gives as if it had not.
+func (o outline) offersExpired(i int) bool {
+	c := &o.clauses[i]
+	code := o.own[i].of(kindCode)
+	if code == nil || !slices.Contains(code.fields["refused"], "expired") || c.isQuestion {
+		return false
+	}
+	for _, topic := range []string{"NOT", "IF", "FUTURE", "ENDED"} {
+		if sentenceHas(o.clauses, i, topic) {
+			return false
+		}
+	}
+	sentence := sentenceOf(o.clauses, i)
+	start, end := sentence[0].start, sentence[len(sentence)-1].end
+	return slices.ContainsFunc(claimsOf(o.raw[start:]), func(c claim) bool { // a sign may follow the last word
+		return start+c.Start < end && (c.Unit == Percent || c.currency != "")
+	})
+}
+
 // check returns the claims of what a text asserts and denies, and of what it reverses, at most limit.
 func (s *subjects) check(o outline, limit int) Claims {
 	var out Claims
@@ -471,6 +490,8 @@ func (s *subjects) check(o outline, limit int) Claims {
 		switch c := &o.clauses[i]; {
 		case c.has("PROMISE") && !c.has("NOT") && !c.isQuestion:
 			add(c.start, c.end, nil, Unsupported)
+		case !decided[c.start] && o.offersExpired(i):
+			add(c.start, c.end, o.own[i].named, Contradicted)
 		case !decided[c.start] && s.reverses(c):
 			add(c.start, c.end, o.refs[i].named, Contradicted)
 		}

@@ -95,7 +95,8 @@ func TestCheckKnowsVariantsNamesAndOffers(t *testing.T) {
 	const results = `{"products":[{"product_id":"L-1","title":"Varn Glow lamp","price":"40.00 EUR","variant_id":"a","stock":3,"options":{"colour":"red","size":"40"}},` +
 		`{"product_id":"L-1","title":"Varn Glow lamp","price":"45.00 EUR","variant_id":"b","stock":14,"options":{"colour":"red","size":"41"}},` +
 		`{"product_id":"L-2","title":"Hollin Dusk torch","price":"60.00 EUR","stock":1}],` +
-		`"promotions":[{"code":"LUMEN5","eligible":true,"ends":"3 May 2026"},{"code":"SPARK9","eligible":false}]}`
+		`"promotions":[{"code":"LUMEN5","eligible":true,"ends":"3 May 2026"},{"code":"SPARK9","eligible":false},` +
+		`{"code":"GLEAM8","eligible":false,"refused":"expired","offer":"8% off"}]}`
 	for text, want := range map[string]int{
 		"The Varn Glow in 40 costs 40 EUR, 3 pieces are left.":        0,
 		"The Varn Glow in 41 costs 45 EUR, with 14 pieces left.":      0,
@@ -108,6 +109,12 @@ func TestCheckKnowsVariantsNamesAndOffers(t *testing.T) {
 		"With the code LUMEN5 you save until 3 May 2026.":             0,
 		"With the code SPARK9 you save.":                              1,
 		"Mit dem Code SPARK9 sparst du.":                              1,
+		"Enter GLEAM8 and take 8% off.":                               1,
+		"Avec GLEAM8, vous payez 8 % de moins.":                       1,
+		"GLEAM8 gave 8% off, but it has expired.":                     0,
+		"GLEAM8 war ein Code mit 8 %.":                                0,
+		"You asked about GLEAM8.":                                     0,
+		"Does GLEAM8 still give 8%?":                                  0,
 		"If you are new, you save with the code SPARK9.":              0,
 		"The code SPARK9 starts later; with code SPARK9 from May on.": 0,
 	} {

@@ -32,6 +32,7 @@ type subjects struct {
 	list       []*subject
 	byWord     map[string][]*subject
 	common     Set      // what the evidence says of no subject
+	titles     []string // of products, that would be several clauses
 	known      string   // all that it says, in lower case
 	asked      []string // stems of what people wrote
 	assertions []assertion
@@ -272,7 +273,7 @@ func (o outline) subject(offset int) *subject {
 
 // outline returns the clauses of a text. One without a name of a kind goes on about that of the clause before it in its sentence.
 func (s *subjects) outline(raw string) outline {
-	clauses := clausesOf(raw)
+	clauses := clausesOf(raw, s.titles)
 	own := make([]reference, len(clauses))
 	for i := range clauses {
 		own[i] = s.naming(raw, &clauses[i])
