@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -79,6 +81,37 @@ func TestReplayNoticesWhatIsNotCopied(t *testing.T) {
 	}
 	if _, err := replay(lacking, t.TempDir()); err == nil || !strings.Contains(err.Error(), "go build") {
 		t.Errorf("error is %v, want a failed go build", err)
+	}
+}
+
+// ko builds on the base of the Dockerfile, with its flags.
+func TestKoBuildsWhatTheDockerfileDoes(t *testing.T) {
+	var ko struct {
+		DefaultBaseImage string
+		Builds           []struct {
+			Main                string
+			Env, Flags, Ldflags []string
+		}
+	}
+	config, err := os.ReadFile(filepath.Join(repository, "services", ".ko.yaml"))
+	if err == nil {
+		err = yaml.UnmarshalStrict(config, &ko)
+	}
+	if err != nil || len(ko.Builds) != 1 {
+		t.Fatalf("%d builds, %v", len(ko.Builds), err)
+	}
+	text, err := os.ReadFile(dockerfile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := ko.Builds[0]
+	for _, want := range []string{
+		"FROM " + ko.DefaultBaseImage, "ENV " + strings.Join(b.Env, " "), b.Main,
+		fmt.Sprintf("go build %s -ldflags=%q", strings.Join(b.Flags, " "), strings.ReplaceAll(strings.Join(b.Ldflags, " "), "{{.Env.VERSION}}", "$VERSION")),
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the Dockerfile has no %s", want)
+		}
 	}
 }
 
