@@ -254,7 +254,7 @@ func (s *subjects) assertObject(o object, of *subject) {
 		s.assertAttributes(o.get("details").Str, about)
 	}
 	for _, f := range o {
-		if of == nil || f.key != "details" && f.key != "status" && kindOf[f.key] == "" {
+		if _, isName := kindOf[f.key]; of == nil || f.key != "details" && f.key != "status" && !isName { // a title states nothing
 			s.addTexts(f.value, about)
 		}
 	}
