@@ -145,6 +145,39 @@ var unseenLanguages = []phrases{
 		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
 		"va de camino", "se ha entregado", "aún se está empaquetando", "quedó anulado",
 	},
+	// By another author, who did not know what the checks had come to.
+	{
+		"en", "Hey there!", "The %s is priced at %s.", "The %s can be ordered right away.", "The %s is currently unavailable.",
+		"You pay less for the %s than for the %s.", "The most affordable one is the %s.", "The parcel for order %s %s.",
+		"Delivery is expected on %s.", "Unfortunately it is too late to cancel.", "There is still time to cancel.", "Order %s is cancelled now, I took care of it.",
+		"%s gives you %d%% off until %s.", false, "%d %s %d",
+		"January February March April May June July August September October November December",
+		"has left our warehouse", "was handed over", "is being packed", "has been called off",
+	},
+	{
+		"de", "Guten Tag, ich habe eine Frage.", "%s gibt es für %s.", "%s ist sofort lieferbar.", "%s ist zurzeit nicht verfügbar.",
+		"Für %s zahlen Sie weniger als für %s.", "Am wenigsten zahlen Sie für %s.", "Das Paket zur Bestellung %s %s.",
+		"Es kommt voraussichtlich am %s.", "Für eine Stornierung ist es leider zu spät.", "Noch lässt sie sich stornieren.", "Die Stornierung von %s habe ich veranlasst.",
+		"%s bringt Ihnen %d %% Nachlass bis zum %s.", true, "%d. %s %d",
+		"Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+		"hat unser Lager verlassen", "wurde bei Ihnen abgegeben", "wird gerade gepackt", "wurde gestoppt",
+	},
+	{
+		"fr", "Bonjour !", "%s est à %s.", "%s est disponible tout de suite.", "%s n'est plus disponible.",
+		"Vous payez moins pour %s que pour %s.", "Le plus abordable est %s.", "Le colis de la commande %s %s.",
+		"La livraison est prévue le %s.", "Il est trop tard pour annuler.", "Vous avez encore le temps d'annuler.", "La commande %s est annulée, je m'en suis occupé.",
+		"%s vous donne %d %% de remise jusqu'au %s.", true, "%d %s %d",
+		"janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+		"a quitté notre entrepôt", "a été remis", "est en cours d'emballage", "a été arrêté",
+	},
+	{
+		"es", "Buenas, tengo una duda.", "%s está a %s.", "%s se puede pedir ya.", "%s no está disponible por ahora.",
+		"Pagas menos por %s que por %s.", "El más asequible es %s.", "El paquete del pedido %s %s.",
+		"La entrega está prevista para el %s.", "Ya es tarde para cancelar.", "Aún hay tiempo para cancelar.", "Te he anulado el pedido %s.",
+		"%s te da un %d %% de descuento hasta el %s.", true, "%d de %s de %d",
+		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+		"ha salido del almacén", "fue entregado", "se está empaquetando", "fue anulado",
+	},
 }
 
 // files hold a store whose titles are in German and whose currency is neither of the demo stores', and in unseen two stores whose
