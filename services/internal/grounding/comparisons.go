@@ -259,17 +259,23 @@ func (s *subjects) judgeComparison(o outline, number int, how comparison, before
 	case product == nil:
 		return Undecided, nil
 	case how.isMost:
-		others = slices.DeleteFunc(slices.Clone(s.list), func(of *subject) bool { return !slices.Contains(before, of) && !s.isRival(of, product, c) })
+		others = s.list
 	}
 	value, unit, ok := product.valueOf(how.property)
+	if !ok {
+		return Undecided, nil
+	}
 	better, worse := 0, 0 // than the product, and than which it is better
 	for _, of := range others {
-		if other, u, has := of.valueOf(how.property); of != product && of.kind == kindProduct && has && ok && u == unit {
-			if other.isBetter(value, how.sign) {
-				better++
-			} else if value.isBetter(other, how.sign) {
-				worse++
-			}
+		if of == product || of.kind != kindProduct || how.isMost && !slices.Contains(before, of) && !s.isRival(of, product, c) {
+			continue
+		}
+		switch other, u, has := of.valueOf(how.property); {
+		case !has || u != unit:
+		case other.isBetter(value, how.sign):
+			better++
+		case value.isBetter(other, how.sign):
+			worse++
 		}
 	}
 	switch {
@@ -296,9 +302,12 @@ func (s *subjects) isRival(of, product *subject, c *clause) bool {
 		}
 	}
 	for _, a := range s.assertions {
+		if !a.denied || !slices.Contains(a.about, of) {
+			continue
+		}
 		name, isAttribute := strings.CutPrefix(a.topic, topicAttribute)
 		isAsked := isAttribute && !slices.ContainsFunc(strings.Fields(name), func(stem string) bool { return !slices.Contains(asked, stem) })
-		if slices.Contains(a.about, of) && a.denied && (isAsked || a.topic == "stock") {
+		if isAsked || a.topic == "stock" {
 			return false
 		}
 	}
