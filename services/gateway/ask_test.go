@@ -278,6 +278,20 @@ func TestAStoreSetsTheConfidenceBelowWhichAHumanIsRecommended(t *testing.T) {
 	}
 }
 
+func TestNobodyIsNeededForSmallTalk(t *testing.T) {
+	h := open(t, nil)
+	h.specialists["support"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
+		return sayAnswer(stream, &specialistv1.Answer{Text: "Hello!", Confidence: 0.35, Evidence: &specialistv1.Evidence{}})
+	}
+	for message, want := range map[string]bool{
+		"support: hi there": false, "support: can you?": true, "support: I have a problem with my parcel": true, "search: a | support: hi": false,
+	} {
+		if got := h.ask(message).GetHandoff(); got.GetRecommended() != want {
+			t.Errorf("%q: handoff %v, want %v", message, got, want)
+		}
+	}
+}
+
 func TestWhenNothingIsAnsweredTheErrorNamesEachAssignment(t *testing.T) {
 	h := open(t, nil)
 	h.ask("search: hello") // all have described themselves now

@@ -131,6 +131,16 @@ func sayHandoff(t *turn, r *gatewayv1.AskResponse, emit fanout.Emit) {
 	emit.Text("\n\n" + words)
 }
 
+// smallTalkWords is how many words a greeting or thanks has at most.
+const smallTalkWords = 4
+
+// isSmallTalk reports whether a few words that ask nothing were answered without looking anything up or claiming anything: there is no
+// evidence then for any confidence, and nobody is needed.
+func isSmallTalk(b fanout.Result) bool {
+	query := b.Assignment.GetSubQuery()
+	return b.Err == nil && merge.IsCourtesy(b.Answer) && !strings.ContainsAny(query, "?？") && len(strings.Fields(query)) <= smallTalkWords
+}
+
 // handoff recommends a human if a part is missing, a specialist suggests it, or the confidence is below the store's limit.
 func handoff(r *gatewayv1.AskResponse, results []fanout.Result, below float64) *gatewayv1.Handoff {
 	var reasons []string
@@ -147,7 +157,8 @@ func handoff(r *gatewayv1.AskResponse, results []fanout.Result, below float64) *
 			summary = h.GetSummary()
 		}
 	}
-	if r.GetConfidence() < below {
+	isLow := func(b fanout.Result) bool { return b.Err != nil || b.Answer.GetConfidence() < below && !isSmallTalk(b) }
+	if r.GetConfidence() < below && slices.ContainsFunc(results, isLow) {
 		reasons = append(reasons, fmt.Sprintf("confidence is %.2f, below %.2f", r.GetConfidence(), below))
 	}
 	return &gatewayv1.Handoff{Recommended: len(reasons) > 0, Reason: strings.Join(reasons, "; "), Summary: summary}

@@ -67,7 +67,7 @@ func newCoverage(answered []Part, sections []*grounding.Section) *coverage {
 
 // newSection returns a section with its titles and its facts, each once, without facts that any text may have.
 func newSection(query string, a *specialistv1.Answer, read *grounding.Section) section {
-	s := section{query: query, text: a.GetText(), courtesy: isCourtesy(a), folded: fold(a.GetText()), facts: &read.Set}
+	s := section{query: query, text: a.GetText(), courtesy: IsCourtesy(a), folded: fold(a.GetText()), facts: &read.Set}
 	aside := asides(query, a)
 	for _, name := range names(a) {
 		if name = fold(name); name != "" && strings.Contains(s.folded, name) && !strings.Contains(fold(aside), name) {
@@ -108,8 +108,8 @@ func asides(query string, a *specialistv1.Answer) string {
 	return out.String()
 }
 
-// isCourtesy reports whether a specialist answered without a tool and without anything beside the text.
-func isCourtesy(a *specialistv1.Answer) bool {
+// IsCourtesy reports whether a specialist answered without a tool and without anything beside the text.
+func IsCourtesy(a *specialistv1.Answer) bool {
 	return a.GetEvidence() != nil && len(a.GetToolCalls()) == 0 && a.GetClaims() == 0 &&
 		len(a.GetSuggestedActions()) == 0 && a.GetClarifyingQuestion() == nil
 }
