@@ -44,7 +44,7 @@ func TestReadNamesWhatIsWrongWithALine(t *testing.T) {
 	const names = "search, recommend, promotions, support"
 	tests := []struct{ name, line, want string }{
 		{"not JSON", `hello`, `line 2, column 1: syntax error: invalid value hello, in "hello"`},
-		{"no object", `["a"]`, `line 2, column 1: syntax error: unexpected token [, in "[\"a\"]"`},
+		{"no object", `["a"]`, `line 2, column 1: a list; write one object a line, as jq -c '.[]' does, in "[\"a\"]"`},
 		{"cut short", `{"id":"b"`, `line 2: the line ends before its message does, in "{\"id\":\"b\""`},
 		{"nothing in it", `{}`, `line 2: id is required; text is required; gold is empty; give at least one of: ` + names},
 		{"a number for an id", `{"id":7,"text":"x","gold":["search"]}`, `line 2: id is a number, must be a string`},
