@@ -27,7 +27,7 @@ func (h *system) useAll(t *testing.T) {
 	settings := store.GetStore()
 	settings.DayBudget = &gatewayv1.DayBudget{Max: &commonv1.Budget{MaxTokens: 1_000_000}}
 	if len(h.cfg.Gateway.WebhookSecrets) > 0 {
-		settings.HandoffWebhook = "http://127.0.0.1:1/" // nobody answers
+		settings.HandoffWebhook = "http://127.0.0.1:1/" // no server listens there
 	}
 	if _, err := h.data.Stores.PutStore(t.Context(), &gatewayv1.PutStoreRequest{Store: settings}); err != nil {
 		t.Fatal(err)

@@ -278,7 +278,7 @@ func TestAStoreSetsTheConfidenceBelowWhichAHumanIsRecommended(t *testing.T) {
 	}
 }
 
-func TestNobodyIsNeededForSmallTalk(t *testing.T) {
+func TestSmallTalkNeedsNoPerson(t *testing.T) {
 	h := open(t, nil)
 	h.specialists["support"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
 		return sayAnswer(stream, &specialistv1.Answer{Text: "Hello!", Confidence: 0.35, Evidence: &specialistv1.Evidence{}})

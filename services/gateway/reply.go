@@ -135,7 +135,7 @@ func sayHandoff(t *turn, r *gatewayv1.AskResponse, emit fanout.Emit) {
 const smallTalkWords = 4
 
 // isSmallTalk reports whether a few words that ask nothing were answered without looking anything up or claiming anything: there is no
-// evidence then for any confidence, and nobody is needed.
+// evidence then for any confidence, and no person is needed.
 func isSmallTalk(b fanout.Result) bool {
 	query := b.Assignment.GetSubQuery()
 	return b.Err == nil && merge.IsCourtesy(b.Answer) && !strings.ContainsAny(query, "?？") && len(strings.Fields(query)) <= smallTalkWords
