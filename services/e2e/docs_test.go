@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quartet-commerce/quartet/services/internal/racedetector"
 )
 
 // untested is how many blocks of commands the pages mark with no-test, because they need a cluster, another host, a data set or
@@ -29,7 +31,7 @@ var (
 // Each page has namespaces of its own. So its ports are free, its files vanish, its processes end with it, and nothing is
 // reached that the page does not start.
 func TestCommandsOfThePages(t *testing.T) {
-	if underRace {
+	if racedetector.On {
 		t.Skip("the commands run in processes, which the run without the race detector has tried")
 	}
 	if err := exec.Command("unshare", append(unshared(), "true")...).Run(); err != nil {

@@ -31,6 +31,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/offline"
 	"github.com/quartet-commerce/quartet/services/internal/offline/hostile"
+	"github.com/quartet-commerce/quartet/services/internal/racedetector"
 	"github.com/quartet-commerce/quartet/services/internal/redistest"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/suite"
@@ -225,7 +226,7 @@ func isRedis(s exported) bool {
 // A back end gets one tree for a turn through six processes, with the parents, kinds, names and attributes that testdata/spans has.
 // With QUARTET_OTELCOL, an OpenTelemetry Collector is between.
 func TestABackendHasOneTreeOfATurnThroughSixProcesses(t *testing.T) {
-	if underRace {
+	if racedetector.On {
 		t.Skip("the services are processes, which the run without the race detector has tried")
 	}
 	t.Parallel()

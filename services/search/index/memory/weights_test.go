@@ -11,6 +11,7 @@ import (
 
 	evalsearch "github.com/quartet-commerce/quartet/services/internal/eval/search"
 	"github.com/quartet-commerce/quartet/services/internal/publicdata"
+	"github.com/quartet-commerce/quartet/services/internal/racedetector"
 	"github.com/quartet-commerce/quartet/services/search/index"
 	"github.com/quartet-commerce/quartet/services/search/index/indextest"
 )
@@ -141,6 +142,9 @@ var leastHeldOut = map[string]float64{"chorus": 0.80, "search": 0.66}
 
 // With -v it prints what is lost without each feature. With -args -update it writes the weights.
 func TestWeightsAreThoseThatAreFitted(t *testing.T) {
+	if racedetector.On && !*update {
+		t.Skip("one goroutine, which takes long under the race detector")
+	}
 	v := publicSnapshot(t)
 	all := append(examples(t, v, "chorus", "chorus/judgments.csv"), examples(t, v, "search", "search/dev.csv")...)
 	weights := fit(all)
