@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,14 +33,15 @@ import (
 // catalog is a CatalogService that counts its calls and tells who made the last one.
 type catalog struct {
 	catalogv1.UnimplementedCatalogServiceServer
-	calls  int
-	caller auth.Caller
+	calls  atomic.Int32
+	caller atomic.Pointer[auth.Caller]
 	next   catalogv1.CatalogServiceClient // is called, too, if not nil
 }
 
 func (c *catalog) GetProduct(ctx context.Context, req *catalogv1.GetProductRequest) (*catalogv1.GetProductResponse, error) {
-	c.calls++
-	c.caller = auth.FromContext(ctx)
+	c.calls.Add(1)
+	caller := auth.FromContext(ctx)
+	c.caller.Store(&caller)
 	if c.next != nil {
 		return c.next.GetProduct(ctx, req)
 	}
@@ -56,7 +58,7 @@ func (c *catalog) UpsertProducts(stream grpc.ClientStreamingServer[catalogv1.Ups
 		if err != nil {
 			return err
 		}
-		c.calls++
+		c.calls.Add(1)
 		n++
 	}
 }
@@ -95,7 +97,7 @@ func serveCatalog(t *testing.T, network *Network, name string, cfg ServerConfig,
 				return nil, err
 			}
 			return intercept(ctx, req, &grpc.UnaryServerInfo{FullMethod: "/quartet.x.v1.Unruled/Call"},
-				func(context.Context, any) (any, error) { c.calls++; return req, nil })
+				func(context.Context, any) (any, error) { c.calls.Add(1); return req, nil })
 		},
 	}}}, nil)
 	ctx, stop := context.WithCancel(context.Background())
@@ -155,20 +157,20 @@ func TestCallersProveWhoTheyAre(t *testing.T) {
 			"twice":          {[]string{"Bearer good-token", "Bearer good-token"}, "CREDENTIALS_INVALID"},
 			"endless":        {[]string{"Bearer " + strings.Repeat("x", maxToken+1)}, "CREDENTIALS_INVALID"},
 		} {
-			before := c.calls
+			before := c.calls.Load()
 			ctx := t.Context()
 			for _, h := range test.headers {
 				ctx = metadata.AppendToOutgoingContext(ctx, "authorization", h)
 			}
 			err := get(ctx, conn, "a")
 			if test.reason == "" {
-				if err != nil || c.calls != before+1 || c.caller.Name != "app" {
-					t.Errorf("%s: %v, the handler saw %q", name, err, c.caller.Name)
+				if err != nil || c.calls.Load() != before+1 || c.caller.Load().Name != "app" {
+					t.Errorf("%s: %v, the handler saw %q", name, err, c.caller.Load().Name)
 				}
 				continue
 			}
 			is(t, name, err, codes.Unauthenticated, test.reason)
-			if c.calls != before {
+			if c.calls.Load() != before {
 				t.Errorf("%s: the handler was called", name)
 			}
 		}
@@ -191,8 +193,8 @@ func TestRightsAreCheckedBeforeTheHandler(t *testing.T) {
 		is(t, "no store", get(t.Context(), app, ""), codes.PermissionDenied, "PERMISSION_DENIED")
 		is(t, "a method without a rule", app.Invoke(t.Context(), "/quartet.x.v1.Unruled/Call", &emptypb.Empty{}, &emptypb.Empty{}),
 			codes.PermissionDenied, "PERMISSION_DENIED")
-		if c.calls != 0 {
-			t.Errorf("the handler was called %d times", c.calls)
+		if c.calls.Load() != 0 {
+			t.Errorf("the handler was called %d times", c.calls.Load())
 		}
 		serveCatalog(t, network, "open", ServerConfig{}, c)
 		local := dialCatalog(t, network, "open", DialConfig{})
@@ -210,7 +212,7 @@ func TestEveryMessageOfAStreamIsChecked(t *testing.T) {
 			what, token string
 			stores      []string
 			code        codes.Code
-			received    int
+			received    int32
 		}{
 			{"all for one store", "good-token", []string{"a", "", "a"}, codes.OK, 3},
 			{"the second for another", "good-token", []string{"a", "b"}, codes.PermissionDenied, 1},
@@ -221,7 +223,7 @@ func TestEveryMessageOfAStreamIsChecked(t *testing.T) {
 			{"no message and no right", "other-token", nil, codes.PermissionDenied, 0},
 			{"no token", "", []string{"a"}, codes.Unauthenticated, 0},
 		} {
-			before := c.calls
+			before := c.calls.Load()
 			conn := dialCatalog(t, network, "catalog", DialConfig{Token: test.token})
 			stream, err := catalogv1.NewCatalogServiceClient(conn).UpsertProducts(t.Context())
 			if err != nil {
@@ -231,8 +233,8 @@ func TestEveryMessageOfAStreamIsChecked(t *testing.T) {
 				_ = stream.Send(&catalogv1.UpsertProductsRequest{StoreId: store}) // the status comes with the response
 			}
 			_, err = stream.CloseAndRecv()
-			if status.Code(err) != test.code || c.calls != before+test.received {
-				t.Errorf("%s: %v after %d messages; want %v after %d", test.what, err, c.calls-before, test.code, test.received)
+			if status.Code(err) != test.code || c.calls.Load() != before+test.received {
+				t.Errorf("%s: %v after %d messages; want %v after %d", test.what, err, c.calls.Load()-before, test.code, test.received)
 			}
 		}
 	})
@@ -284,12 +286,12 @@ func TestTheCallersTokenIsForwardedOnlyWhereTold(t *testing.T) {
 			"not told":           {DialConfig{}, codes.Unauthenticated, ""},
 			"a token of its own": {DialConfig{Token: "good-token"}, codes.OK, "app"},
 		} {
-			behind.caller = auth.Caller{}
+			behind.caller.Store(&auth.Caller{})
 			front := &catalog{next: catalogv1.NewCatalogServiceClient(dialCatalog(t, network, "behind", test.how))}
 			serveCatalog(t, network, name, ServerConfig{Authenticator: callers()}, front)
 			err := get(t.Context(), dialCatalog(t, network, name, DialConfig{Token: "good-token"}), "a")
-			if status.Code(err) != test.code || behind.caller.Name != test.caller {
-				t.Errorf("%s: %v, the service behind saw %q", name, err, behind.caller.Name)
+			if status.Code(err) != test.code || behind.caller.Load().Name != test.caller {
+				t.Errorf("%s: %v, the service behind saw %q", name, err, behind.caller.Load().Name)
 			}
 		}
 	})

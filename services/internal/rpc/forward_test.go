@@ -79,14 +79,14 @@ func TestForwardedCallsKeepTheirCaller(t *testing.T) {
 		}})
 		app := dialCatalog(t, network, "front", DialConfig{Token: "good-token"})
 		is(t, "its own store", get(t.Context(), app, "a"), codes.OK, "")
-		if behind.calls != 1 || behind.caller.Name != "app" {
-			t.Errorf("the service behind had %d calls, the last of %q", behind.calls, behind.caller.Name)
+		if behind.calls.Load() != 1 || behind.caller.Load().Name != "app" {
+			t.Errorf("the service behind had %d calls, the last of %q", behind.calls.Load(), behind.caller.Load().Name)
 		}
 		is(t, "another store", get(t.Context(), app, "b"), codes.PermissionDenied, "PERMISSION_DENIED")
 		is(t, "no token", get(t.Context(), dialCatalog(t, network, "front", DialConfig{}), "a"), codes.Unauthenticated, "CREDENTIALS_MISSING")
 		is(t, "a large request", get(t.Context(), app, strings.Repeat("a", 100)), codes.ResourceExhausted, "MESSAGE_TOO_LARGE")
-		if behind.calls != 1 {
-			t.Errorf("refused calls went on: %d", behind.calls-1)
+		if behind.calls.Load() != 1 {
+			t.Errorf("refused calls went on: %d", behind.calls.Load()-1)
 		}
 		got, err := upload(t, app, "a", "", "a")
 		if is(t, "an upload", err, codes.OK, ""); got.GetUpsertedCount() != 3 {
