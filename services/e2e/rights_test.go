@@ -63,9 +63,9 @@ func (h *system) useAll(t *testing.T) {
 
 // The services need no more of Redis than the user of deploy/redis/users.acl has.
 func TestTheRedisUserHasRightsForAllThatServicesDo(t *testing.T) {
-	for name, cluster := range map[string]bool{"single": false, "cluster": true} {
-		t.Run(name, func(t *testing.T) {
-			url, admin := redistest.Restricted(t, usersFile, cluster)
+	for _, scheme := range []string{"redis", "redis+sentinel", "redis+cluster"} {
+		t.Run(scheme, func(t *testing.T) {
+			url, admin := redistest.Restricted(t, usersFile, scheme)
 			testRights(t, url, admin)
 		})
 	}

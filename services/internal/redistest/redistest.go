@@ -100,9 +100,10 @@ func Single(t testing.TB) (url string) {
 	return "redis://" + addr
 }
 
-// Restricted is Single, or Cluster, with the users of the file acl, in which PASSWORD stands for a password. It returns the URL for the
-// user quartet, and a client with all rights.
-func Restricted(t testing.TB, acl string, cluster bool) (url string, admin *redis.Client) {
+// Restricted starts servers that write nothing to disk and have the users of the file acl, in which PASSWORD stands for a password.
+// The scheme of their URL says which: redis for one server, redis+sentinel for one that a Sentinel watches, redis+cluster for a cluster
+// of one. It returns the URL for the user quartet, and a client of the server with all rights.
+func Restricted(t testing.TB, acl, scheme string) (url string, admin *redis.Client) {
 	t.Helper()
 	text, err := os.ReadFile(acl)
 	if err != nil {
@@ -117,14 +118,19 @@ func Restricted(t testing.TB, acl string, cluster bool) (url string, admin *redi
 	addr, args := FreeAddr(t), append([]string{"--aclfile", file}, InMemory...)
 	admin = redis.NewClient(&redis.Options{Addr: addr, Username: "admin", Password: "any", MaxRetries: -1})
 	t.Cleanup(func() { _ = admin.Close() })
-	scheme := "redis"
-	if cluster {
-		scheme = "redis+cluster"
-		startCluster(t, addr, admin, args)
-	} else {
+	hosts := addr
+	switch scheme {
+	case "redis":
 		Start(t, addr, args...)
+	case "redis+sentinel":
+		Start(t, addr, args...)
+		hosts = startSentinel(t, addr, 0, "sentinel auth-user shop admin\nsentinel auth-pass shop any\n") + "/0?master=shop"
+	case "redis+cluster":
+		startCluster(t, addr, admin, args)
+	default:
+		t.Fatalf("no servers of scheme %q", scheme)
 	}
-	return scheme + "://quartet:" + password + "@" + addr, admin
+	return scheme + "://quartet:" + password + "@" + hosts, admin
 }
 
 // Cluster starts a cluster of one server and returns its URL. It refuses a command whose keys do not lie on one slot.
@@ -207,22 +213,30 @@ func SixNodes(t testing.TB) (url string, failOver func(key string)) {
 // the server and waits until the replica has taken its place.
 func Sentinel(t testing.TB) (url string, failOver func()) {
 	t.Helper()
-	first, second, sentinel := FreeAddr(t), FreeAddr(t), FreeAddr(t)
+	first, second := FreeAddr(t), FreeAddr(t)
 	_, port, _ := net.SplitHostPort(first)
 	kill := Start(t, first, InMemory...)
 	Start(t, second, append([]string{"--replicaof", "127.0.0.1 " + port}, InMemory...)...)
 	await(t, second, "replication", "master_link_status:up")
-	conf := filepath.Join(t.TempDir(), "sentinel.conf")
-	text := "sentinel monitor shop 127.0.0.1 " + port + " 1\nsentinel down-after-milliseconds shop 500\nsentinel failover-timeout shop 5000\n"
-	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	Start(t, sentinel, conf, "--sentinel")
-	await(t, sentinel, "sentinel", "slaves=1")
+	sentinel := startSentinel(t, first, 1, "")
 	return "redis+sentinel://" + sentinel + "/0?master=shop", func() {
 		kill()
 		await(t, second, "replication", "role:master")
 	}
+}
+
+// startSentinel starts a Sentinel that watches a server as "shop", and waits until it knows the server's replicas. It returns its address.
+func startSentinel(t testing.TB, server string, replicas int, settings string) string {
+	t.Helper()
+	addr, conf := FreeAddr(t), filepath.Join(t.TempDir(), "sentinel.conf")
+	_, port, _ := net.SplitHostPort(server)
+	text := "sentinel monitor shop 127.0.0.1 " + port + " 1\nsentinel down-after-milliseconds shop 500\nsentinel failover-timeout shop 5000\n"
+	if err := os.WriteFile(conf, []byte(text+settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	Start(t, addr, conf, "--sentinel")
+	await(t, addr, "sentinel", fmt.Sprintf("status=ok,address=%s,slaves=%d", server, replicas))
+	return addr
 }
 
 // await waits until a section of what a server says of itself has a text in it.
