@@ -51,6 +51,7 @@ type parser struct {
 	after bool // nothing but space and what ends calls came after a call in JSON
 	fence int  // backticks that close the fence around it
 	marks bool // the mark before it counts for the JSON that follows
+	run   bool // the text ends in more than three backticks, and those that follow start no fence
 
 	space   []byte // after the last word
 	closed  bool   // space is final: a call came after it
@@ -178,6 +179,11 @@ func (p *parser) outside(in string) string {
 	if p.after {
 		in = p.skipAfter(in)
 	}
+	if p.run {
+		rest := strings.TrimLeft(in, "`")
+		p.addText(in[:len(in)-len(rest)])
+		in, p.run = rest, rest == ""
+	}
 	starts := "<"
 	if p.any {
 		starts = "<[{`"
@@ -267,7 +273,10 @@ func (p *parser) opening(in string) (int, start) {
 		}
 		at += len(in[at:]) - len(strings.TrimLeft(in[at:], whitespace))
 		switch {
-		case n > 3 || at > maxMark:
+		case n > 3:
+			p.run = n == len(in)
+			return n, isText
+		case at > maxMark:
 			return n, isText
 		case at == len(in):
 			return 0, undecided

@@ -255,6 +255,7 @@ func FuzzParser(f *testing.F) {
 		f.Add(c.in, 3, 9)
 	}
 	f.Add(`</tool_call>{"name&:7,"arguments":{}}</too`, 3, 9)
+	f.Add("tool``````{", 3, 9)
 	f.Fuzz(func(t *testing.T, in string, i, j int) {
 		i = min(max(0, i), len(in))
 		j = min(max(i, j), len(in))
