@@ -145,7 +145,8 @@ func claimsOf(text string) []claim {
 		if f.isCurrency() || !f.Name && !strings.ContainsFunc(text[f.Start:f.End], unicode.IsDigit) {
 			continue
 		}
-		if n := len(out) - 1; i > 0 && inRange && f.IsNumber() && text[out[n].end():f.Start] == "-" {
+		n := len(out) - 1
+		if i > 0 && inRange && f.IsNumber() && out[n].end() < f.Start && text[out[n].end():f.Start] == "-" { // "11$1" is two amounts with one sign
 			out[n].others = append(out[n].others, f)
 			out[n].text = text[out[n].Start:f.End]
 			continue

@@ -334,6 +334,7 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Add("€", "1 000 000 000 000 000,00 €")
 	f.Add(`\n\t\"`, "3. Mai 5 p.m. 18 h 30 per cent $")
+	f.Add("0", "2  2026-11$1")
 	f.Fuzz(func(t *testing.T, found, text string) {
 		got := check(found, []string{found}, text)
 		if len(got.Rejected()) > len(got) || len(got.Rejected().Texts(10)) > min(10, len(got.Rejected())) {
