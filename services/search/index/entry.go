@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"unique"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
@@ -21,31 +22,39 @@ type Entry struct {
 	Attributes map[string]*catalogv1.Attribute
 	Options    []map[string]string // of each variant
 	Language   *Language
+
+	title, brand, category string // as they are written, the last of the categories: here a search of many products is quicker to read them
 }
+
+// intern returns one copy of a text that many products have, since what is in memory once is read and marked faster.
+func intern(s string) string { return unique.Make(s).Value() }
 
 func NewEntry(p *catalogv1.Product) *Entry {
 	e := &Entry{
 		Product:    p,
-		Brand:      catalog.NameKey(p.GetBrand()),
+		Brand:      intern(catalog.NameKey(p.GetBrand())),
 		Tags:       make(map[string]bool, len(p.GetTags())),
 		Attributes: make(map[string]*catalogv1.Attribute, len(p.GetAttributes())),
 		Options:    make([]map[string]string, len(p.GetVariants())),
 		Language:   LanguageOf(p),
+		title:      p.GetTitle(),
+		brand:      intern(p.GetBrand()),
 	}
 	for _, name := range p.GetCategoryPath() {
-		e.Categories = append(e.Categories, CategoryKey(name))
+		e.Categories = append(e.Categories, intern(CategoryKey(name)))
+		e.category = intern(name)
 	}
 	for _, tag := range p.GetTags() {
-		e.Tags[catalog.NameKey(tag)] = true
+		e.Tags[intern(catalog.NameKey(tag))] = true
 	}
 	for _, a := range p.GetAttributes() {
-		e.Attributes[catalog.NameKey(a.GetName())] = a
+		e.Attributes[intern(catalog.NameKey(a.GetName()))] = a
 	}
 	for i, v := range p.GetVariants() {
 		e.Options[i] = make(map[string]string, len(v.GetOptions()))
 		for name, value := range v.GetOptions() {
-			name = catalog.NameKey(name)
-			e.Options[i][name] = catalog.OptionKey(name, value)
+			name = intern(catalog.NameKey(name))
+			e.Options[i][name] = intern(catalog.OptionKey(name, value))
 		}
 	}
 	return e
@@ -203,7 +212,7 @@ func Compare(a *Entry, scoreA float64, b *Entry, scoreB float64) int {
 
 func ByTitle(a, b *Entry) int {
 	return cmp.Or(
-		strings.Compare(a.Product.GetTitle(), b.Product.GetTitle()),
+		strings.Compare(a.title, b.title),
 		strings.Compare(a.ID(), b.ID()),
 	)
 }

@@ -311,7 +311,7 @@ type Hit struct {
 
 // Hits applies the filter to the candidates and keeps their order.
 func (f Filter) Hits(candidates []Candidate) []Hit {
-	var out []Hit
+	out := make([]Hit, 0, len(candidates))
 	for _, c := range candidates {
 		if variants := f.Admit(c.Entry); len(variants) > 0 {
 			out = append(out, Hit{Candidate: c, Variants: variants})

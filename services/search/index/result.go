@@ -177,13 +177,11 @@ const maxFacets = 20
 func Facets(hits []Hit) []*catalogv1.Facet {
 	categories, brands := make(map[string]int32), make(map[string]int32)
 	for _, h := range hits {
-		if path := h.Product.GetCategoryPath(); len(path) > 0 {
-			categories[path[len(path)-1]]++
-		}
-		if brand := h.Product.GetBrand(); brand != "" {
-			brands[brand]++
-		}
+		categories[h.category]++
+		brands[h.brand]++
 	}
+	delete(categories, "")
+	delete(brands, "")
 	var out []*catalogv1.Facet
 	for value, n := range categories {
 		out = append(out, &catalogv1.Facet{Name: "category", Value: value, Count: n})
