@@ -118,6 +118,9 @@ func benchView(b *testing.B, products []*catalogv1.Product) *snapshot {
 	}
 	v := newSnapshot(words)
 	v.update(products, nil)
+	if err := v.locate(); err != nil {
+		b.Fatal(err)
+	}
 	return v
 }
 

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/blevesearch/bleve/v2/document"
 	"github.com/blevesearch/bleve/v2/index/scorch"
@@ -25,10 +25,11 @@ type wordIndex struct {
 	idx     bleveapi.Index
 	lengths [index.NumFields]lengths
 	stems   map[*index.Language]map[string]string // of the words seen last
-	// places are those of the products by document, filled in when they are first needed after an update.
-	places []atomic.Pointer[place]
-	// scratch holds *accumulators.
-	scratch sync.Pool // of *scratch
+	// segments are the places of the products in each segment of the library's index, by its id. The library keeps the number of a
+	// document in its segment, and drops a segment without documents.
+	segments map[uint64][]*place
+	places   []*place  // of all segments, by document
+	scratch  sync.Pool // of *accumulators
 }
 
 // lengths has what the mean length of a field is made of. Products that were replaced or removed still count, which hardly
@@ -61,23 +62,12 @@ func openWordIndex(config map[string]any) (*wordIndex, error) {
 		return nil, fmt.Errorf("open index: %w", err)
 	}
 	b := &wordIndex{idx: idx, stems: make(map[*index.Language]map[string]string)}
-	b.scratch.New = func() any { return new(accumulators) }
-	reader, err := idx.Reader()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open index: %w", err), idx.Close())
-	}
-	defer reader.Close()
-	var documents int64 // with those that were replaced
-	for _, s := range reader.(*scorch.IndexSnapshot).Segments() {
-		documents += s.FullSize()
-	}
-	b.places = make([]atomic.Pointer[place], documents)
+	b.scratch.New = func() any { return &accumulators{phrase: make(map[uint32]part)} }
 	return b, nil
 }
 
 // Update writes the removals together with the first products.
 func (b *wordIndex) Update(_ context.Context, put []*catalogv1.Product, remove []string) error {
-	b.places = make([]atomic.Pointer[place], len(b.places)+len(put))
 	batch := bleveapi.NewBatch()
 	for _, id := range remove {
 		batch.Delete(id)
@@ -181,18 +171,45 @@ func (f *wordField) NumPlainTextBytes() uint64 { return 0 }
 // Size returns about the bytes that the field takes, for the library's statistics.
 func (f *wordField) Size() int { return 100 * len(f.words) }
 
-// place returns that of a document's product, or nil if there is none.
-func (b *wordIndex) place(reader bleveapi.IndexReader, doc uint32, find func(id string) *place) (*place, error) {
-	if p := b.places[doc].Load(); p != nil {
-		return p, nil
-	}
-	id, err := reader.ExternalID(bleveapi.NewIndexInternalID(nil, uint64(doc)))
+// Locate looks up the products of the segments that are new since the last call.
+func (b *wordIndex) Locate(find func(id string) *place) error {
+	reader, err := b.idx.Reader()
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("read index: %w", err)
 	}
-	p := find(id)
-	b.places[doc].Store(p)
-	return p, nil
+	defer reader.Close()
+	segments := reader.(*scorch.IndexSnapshot).Segments()
+	located := make(map[uint64][]*place, len(segments))
+	all := make([][]*place, len(segments))
+	unknown := len(segments) != len(b.segments)
+	for i, s := range segments {
+		places, ok := b.segments[s.Id()]
+		if !ok {
+			unknown = true
+			if places, err = locate(s, find); err != nil {
+				b.segments, b.places = nil, nil // Search fails, rather than finding other products
+				return fmt.Errorf("read index: %w", err)
+			}
+		}
+		located[s.Id()], all[i] = places, places
+	}
+	if unknown {
+		b.segments, b.places = located, slices.Concat(all...)
+	}
+	return nil
+}
+
+// locate returns the places of all documents of a segment.
+func locate(s *scorch.SegmentSnapshot, find func(id string) *place) ([]*place, error) {
+	places := make([]*place, s.FullSize())
+	errs := make([]error, len(places))
+	inParallel(len(places), func(i int) {
+		var id []byte
+		if id, errs[i] = s.DocID(uint64(i)); errs[i] == nil {
+			places[i] = find(string(id))
+		}
+	})
+	return places, errors.Join(errs...)
 }
 
 // Close stops the index's goroutine and frees its memory.
@@ -208,12 +225,19 @@ type evaluation struct {
 }
 
 // Search reads the postings of every form of each term.
-func (b *wordIndex) Search(ctx context.Context, terms []index.Term, find func(id string) *place) ([]index.Candidate, error) {
+func (b *wordIndex) Search(ctx context.Context, terms []index.Term) ([]index.Candidate, error) {
 	reader, err := b.idx.Reader()
 	if err != nil {
 		return nil, fmt.Errorf("search index: %w", err)
 	}
 	defer reader.Close()
+	var documents int64 // with those that were replaced
+	for _, segment := range reader.(*scorch.IndexSnapshot).Segments() {
+		documents += segment.FullSize()
+	}
+	if documents != int64(len(b.places)) {
+		return nil, fmt.Errorf("search index: %d documents are not located", documents-int64(len(b.places)))
+	}
 	s := b.scratch.Get().(*accumulators)
 	defer func() {
 		s.reset()
@@ -226,11 +250,7 @@ func (b *wordIndex) Search(ctx context.Context, terms []index.Term, find func(id
 	}
 	out := make([]index.Candidate, 0, len(l.docs))
 	for _, doc := range l.docs {
-		p, err := b.place(reader, doc, find)
-		if err != nil {
-			return nil, fmt.Errorf("search index: %w", err)
-		}
-		if p != nil {
+		if p := b.places[doc]; p != nil {
 			out = append(out, index.Candidate{Entry: p.Entry, Match: l.matches[doc]})
 		}
 	}
@@ -328,23 +348,19 @@ func (l *evaluation) collectPhrase(stems []string, share float64) error {
 
 // collectPhraseIn collects the documents that have all the stems in a field.
 func (l *evaluation) collectPhraseIn(field int, stems []string) error {
-	type part struct {
-		words int
-		worth float64
-	}
 	f := index.Fields[field]
-	has := make(map[uint32]part)
+	clear(l.phrase)
 	for n, s := range stems {
 		err := l.postings(field, s, func(doc uint32, frequency, length float64) {
-			if p := has[doc]; p.words == n {
-				has[doc] = part{n + 1, p.worth + f.TermWeight(frequency, length)/float64(len(stems))}
+			if p := l.phrase[doc]; p.words == n {
+				l.phrase[doc] = part{n + 1, p.worth + f.TermWeight(frequency, length)/float64(len(stems))}
 			}
 		})
-		if err != nil || len(has) == 0 {
+		if err != nil || len(l.phrase) == 0 {
 			return err
 		}
 	}
-	for doc, p := range has {
+	for doc, p := range l.phrase {
 		if p.words == len(stems) {
 			l.form.add(doc, p.worth, f.Strong)
 		}
@@ -463,9 +479,16 @@ func (l *evaluation) postings(field int, stem string, take func(doc uint32, freq
 
 // accumulator collects the weights of documents.
 type accumulators struct {
-	form, term accumulator // the form of a term at hand, and the best of its forms so far
+	form, term accumulator     // the form of a term at hand, and the best of its forms so far
+	phrase     map[uint32]part // of the form at hand, by document
 	matches    []index.Match
 	docs       []uint32 // with matches
+}
+
+// part is the beginning of a phrase.
+type part struct {
+	words int
+	worth float64
 }
 
 // accumulator is what documents are worth.
@@ -520,9 +543,11 @@ func (s *accumulators) reset() {
 type lexicalIndex interface {
 	// Update adds or replaces products and removes others. Removing what is not there succeeds.
 	Update(ctx context.Context, put []*catalogv1.Product, remove []string) error
-	// Search returns every product that has at least one of the terms, in no particular order. It finds a product's place by its id
-	// and remembers it until the next Update.
-	Search(ctx context.Context, terms []index.Term, find func(id string) *place) ([]index.Candidate, error)
+	// Locate finds the places of the products by their ids. It must be called before the first Search after an Update, also after one
+	// that has failed. find is called concurrently.
+	Locate(find func(id string) *place) error
+	// Search returns every product that has at least one of the terms, in no particular order.
+	Search(ctx context.Context, terms []index.Term) ([]index.Candidate, error)
 	// Close frees what the index holds. It is called once, after the last Search.
 	Close() error
 }

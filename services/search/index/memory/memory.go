@@ -343,6 +343,9 @@ func (b *Backend) build(ctx context.Context, storeID string, all catalog.Change,
 	}
 	s := newSnapshot(words)
 	s.update(all.Put, nil)
+	if err := s.locate(); err != nil {
+		return nil, errors.Join(err, words.Close())
+	}
 	s.position = all.Position
 	if b.options.Folder != "" && float64(len(put)) > staleShare*float64(len(all.Put)) {
 		b.save(storeID, words, all.Put)

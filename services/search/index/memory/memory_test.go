@@ -655,3 +655,61 @@ func TestAWriteThatBrokeOffIsFoundByComparing(t *testing.T) {
 	c.replicas["s1"].compared.Add(-compareEvery.Nanoseconds() - 1)
 	indextest.Expect(t, "after a while", indextest.SearchSorted(t, c, "s1", "lamp"), "P-1", "P-2")
 }
+
+// brokenIndex writes a change and then fails once.
+type brokenIndex struct {
+	lexicalIndex
+	broken bool
+}
+
+func (i *brokenIndex) Update(ctx context.Context, put []*catalogv1.Product, remove []string) error {
+	err := i.lexicalIndex.Update(ctx, put, remove)
+	if i.broken = !i.broken; i.broken {
+		return errors.Join(err, errors.New("disk full"))
+	}
+	return err
+}
+
+// What a failed update has written is not found before the update is repeated, and then once.
+func TestAnUpdateThatFailsIsRepeated(t *testing.T) {
+	words, err := newWordIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := &brokenIndex{lexicalIndex: words}
+	v := newSnapshot(broken)
+	t.Cleanup(func() { _ = words.Close() })
+	found := func() []string {
+		t.Helper()
+		candidates, err := v.index.Search(t.Context(), []index.Term{{Text: "lamp", Known: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := []string{}
+		for _, c := range candidates {
+			ids = append(ids, c.ID())
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	for _, c := range []struct {
+		change       catalog.Change
+		failed, done []string
+	}{
+		{catalog.Change{Put: []*catalogv1.Product{catalogtest.Thing("P-1", "lamp"), catalogtest.Thing("P-2", "lamp")}}, []string{}, []string{"P-1", "P-2"}},
+		{catalog.Change{Put: []*catalogv1.Product{catalogtest.Thing("P-3", "lamp")}, Removed: []string{"P-2"}}, []string{"P-1"}, []string{"P-1", "P-3"}},
+	} {
+		if _, err := v.apply(t.Context(), c.change); err == nil {
+			t.Fatal("the update did not fail")
+		}
+		if diff := cmp.Diff(c.failed, found()); diff != "" {
+			t.Errorf("after a failure (-want +got):\n%s", diff)
+		}
+		if _, err := v.apply(t.Context(), c.change); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.done, found()); diff != "" {
+			t.Errorf("after the repetition (-want +got):\n%s", diff)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package memory
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -77,13 +78,21 @@ func (v *snapshot) apply(ctx context.Context, c catalog.Change) (updated bool, e
 	changed, gone := v.changedTexts(c.Put), c.Gone(maps.Keys(v.entries))
 	if len(changed)+len(gone) > 0 {
 		if err := v.index.Update(ctx, changed, gone); err != nil {
-			return false, err
+			return false, errors.Join(err, v.locate())
 		}
 		updated = true
 	}
 	v.update(c.Put, gone)
+	if err := v.locate(); err != nil {
+		return updated, err
+	}
 	v.position = c.Position
 	return updated, nil
+}
+
+// locate tells the index where its products are.
+func (v *snapshot) locate() error {
+	return v.index.Locate(func(id string) *place { return v.entries[id] })
 }
 
 // changedTexts returns the products that the index has to read again: not those whose price or stock has changed, which is
@@ -144,11 +153,10 @@ func inParallel(n int, fn func(i int)) {
 // noIndex is the index of an empty store.
 type noIndex struct{}
 
-func (noIndex) Update(context.Context, []*catalogv1.Product, []string) error { return nil }
-func (noIndex) Search(context.Context, []index.Term, func(string) *place) ([]index.Candidate, error) {
-	return nil, nil
-}
-func (noIndex) Close() error { return nil }
+func (noIndex) Update(context.Context, []*catalogv1.Product, []string) error    { return nil }
+func (noIndex) Locate(func(string) *place) error                                { return nil }
+func (noIndex) Search(context.Context, []index.Term) ([]index.Candidate, error) { return nil, nil }
+func (noIndex) Close() error                                                    { return nil }
 
 const (
 	// leastPart is how long the end of an identifier must be to stand for the whole.
@@ -230,7 +238,7 @@ func (v *snapshot) Match(ctx context.Context, q index.Query) (index.Matches, err
 		return p, nil
 	}
 	var err error
-	p.matches, err = v.index.Search(ctx, q.Terms, func(id string) *place { return v.entries[id] })
+	p.matches, err = v.index.Search(ctx, q.Terms)
 	if err != nil {
 		return nil, fmt.Errorf("search index: %w", err)
 	}
@@ -262,8 +270,9 @@ func (p *matches) Count(_ context.Context, n index.Constraint) (int, error) {
 	return out, nil
 }
 
-func (p *matches) Candidates(_ context.Context, n index.Constraint, _ index.Filter, _ catalogv1.Sort) ([]index.Candidate, bool, error) {
-	out := make([]index.Candidate, 0, len(p.matches))
+func (p *matches) Candidates(ctx context.Context, n index.Constraint, _ index.Filter, _ catalogv1.Sort) ([]index.Candidate, bool, error) {
+	met, _ := p.Count(ctx, n) // never fails
+	out := make([]index.Candidate, 0, met)
 	for _, c := range p.matches {
 		if n.Met(p.query, c.Entry, c.Match) {
 			out = append(out, c)

@@ -188,6 +188,9 @@ func publicSnapshot(t *testing.T) *snapshot {
 	}
 	v := newSnapshot(words)
 	v.update(products, nil)
+	if err := v.locate(); err != nil {
+		t.Fatal(err)
+	}
 	return v
 }
 
