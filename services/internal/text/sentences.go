@@ -148,7 +148,7 @@ func endAtDot(t string, i, end int) (int, int) {
 	behind := t[end:]
 	c := strings.IndexFunc(behind, func(r rune) bool { return !unicode.IsSpace(r) || r == '\n' })
 	switch {
-	case c < 0 && len(behind) >= maxLookahead:
+	case c < 0 && len(behind) >= maxLookahead, c >= maxLookahead:
 		return end, 0
 	case c < 0 || !utf8.FullRuneInString(behind[c:]):
 		return 0, i
@@ -165,7 +165,7 @@ func endAtDot(t string, i, end int) (int, int) {
 		next := behind[c:]
 		n := strings.IndexFunc(next, func(r rune) bool { return !IsLetter(r) })
 		switch {
-		case n < 0 && len(next) < maxLookahead, n >= 0 && !utf8.FullRuneInString(next[n:]):
+		case n < 0 && len(next) < maxLookahead, n >= 0 && n < maxLookahead && !utf8.FullRuneInString(next[n:]):
 			return 0, i // the next word may grow
 		case n > 0:
 			next = next[:n]

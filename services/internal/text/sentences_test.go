@@ -100,6 +100,7 @@ func FuzzSentences(f *testing.F) {
 		"It costs 129.95 EUR. On 3. Mai we go to https://a.example/b?c. Yes!\n- 1 299,00 €\n", "あり。9。9 ！", "\xff. A\x00? B",
 		strings.Repeat("long sentences with 42 numbers ", 40), strings.Repeat("word ", 300), "1.\n2! 3? 4… 5.  6",
 		" costs 129.95 EUR. On 3. MƕNܢ", // a piece may end within a letter
+		"on 3. Mai" + strings.Repeat("b", maxLookahead) + "\xdc", "It costs 9." + strings.Repeat(" ", maxLookahead) + "and more.",
 	} {
 		f.Add(seed, uint8(1))
 		f.Add(seed, uint8(8))
