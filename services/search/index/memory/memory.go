@@ -93,7 +93,7 @@ func newBackend(s catalog.Store, newIndex func() (lexicalIndex, error), embedder
 	options.IdleTime = cmp.Or(options.IdleTime, DefaultIdleTime)
 	b := &Backend{store: s, newIndex: newIndex, embedder: embedder, logger: logger, options: options, replicas: make(map[string]*replica)}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
-	b.work.Go(b.dropIdleForever)
+	b.work.Go(b.dropForever)
 	return b
 }
 
@@ -203,13 +203,20 @@ func (b *Backend) dropIdle(since time.Time) {
 	}
 }
 
-func (b *Backend) dropIdleForever() {
+// dropForever drops what is idle or deleted, until Close.
+func (b *Backend) dropForever() {
 	tick := time.NewTicker(max(time.Second, b.options.IdleTime/10))
 	defer tick.Stop()
 	for {
 		select {
 		case now := <-tick.C:
 			b.dropIdle(now.Add(-b.options.IdleTime))
+			if b.options.Folder == "" {
+				continue
+			}
+			if err := b.removeDeleted(b.ctx); err != nil && b.ctx.Err() == nil {
+				b.logger.Warn("the saved indexes of deleted stores could not be removed", slog.Any("error", err))
+			}
 		case <-b.ctx.Done():
 			return
 		}

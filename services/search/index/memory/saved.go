@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/gob"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/blevesearch/bleve/v2"
 	bleveapi "github.com/blevesearch/bleve_index_api"
@@ -50,6 +52,32 @@ var errAnalysis = errors.New("this version of the program takes texts apart in a
 // savedFolder is where the index of a store is saved.
 func savedFolder(folder, storeID string) string {
 	return filepath.Join(folder, "store-"+url.PathEscape(storeID))
+}
+
+// removeDeleted removes the saved indexes of stores that are no more.
+func (b *Backend) removeDeleted(ctx context.Context) error {
+	folders, err := os.ReadDir(b.options.Folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, folder := range folders {
+		name, ours := strings.CutPrefix(folder.Name(), "store-")
+		storeID, err := url.PathUnescape(name)
+		if !ours || err != nil {
+			continue
+		}
+		version, err := b.store.Version(ctx, storeID)
+		if err != nil {
+			return err
+		}
+		if version > 0 {
+			continue
+		}
+		if err := os.RemoveAll(savedFolder(b.options.Folder, storeID)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // textHash is the hash of what an index reads of a product.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
@@ -147,5 +148,32 @@ func TestWithoutASafePlaceTheIndexIsBuilt(t *testing.T) {
 	})
 	if built != 1 || !strings.Contains(log, "an index cannot be saved") {
 		t.Errorf("built %d times, logged %s", built, log)
+	}
+}
+
+func TestTheIndexOfADeletedStoreIsRemoved(t *testing.T) {
+	rdb, folder := twoLamps(t)
+	restart(t, rdb, folder, func(b *Backend) {
+		indextest.Put(t, b.store, "a/b", catalogtest.Thing("P-1", "lamp"))
+		indextest.Search(t, b, "a/b", "lamp")
+	})
+	others := filepath.Join(folder, "notes")
+	if err := os.Mkdir(others, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := rdb.Del(t.Context(), catalog.VersionKey("a/b")).Err(); err != nil {
+		t.Fatal(err)
+	}
+	restart(t, rdb, folder, func(b *Backend) {
+		if err := b.removeDeleted(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	left, err := filepath.Glob(filepath.Join(folder, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{others, savedFolder(folder, "..")}, left); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
 	}
 }
