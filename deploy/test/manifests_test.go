@@ -138,10 +138,27 @@ func checkPod(t *testing.T, name string, pod corev1.PodTemplateSpec) {
 		if c.Resources.Limits.Memory().IsZero() || c.Resources.Requests.Cpu().IsZero() {
 			t.Errorf("%s: container %s has no memory limit or CPU request", name, c.Name)
 		}
+		for _, arg := range c.Args {
+			if folder, ok := strings.CutPrefix(arg, "--index-folder="); ok && !isBoundedFolder(spec, c, folder) {
+				t.Errorf("%s: container %s cannot write to %s, or without limit", name, c.Name, folder)
+			}
+		}
 	}
 }
 
 // roles asks the program for its roles.
+// isBoundedFolder reports whether a container can write to a folder, up to a size.
+func isBoundedFolder(pod corev1.PodSpec, c corev1.Container, folder string) bool {
+	for _, m := range c.VolumeMounts {
+		for _, v := range pod.Volumes {
+			if m.MountPath == folder && !m.ReadOnly && v.Name == m.Name && v.EmptyDir != nil && !v.EmptyDir.SizeLimit.IsZero() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func roles(t *testing.T) []string {
 	t.Helper()
 	out, err := exec.Command(quartet(t), "serve").CombinedOutput()
