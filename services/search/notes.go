@@ -20,7 +20,7 @@ import (
 const maxNearest = 3
 
 // nearestProducts says why nothing fits, and lists what comes nearest: products that meet all but the conditions that had to be
-// dropped for anything to be left. Being in stock is the last condition to go.
+// dropped for anything to be left.
 func nearestProducts(ctx context.Context, v *index.View, f index.Result, p plan) (outcome, error) {
 	candidates, err := f.Candidates(ctx)
 	if err != nil {
@@ -33,7 +33,7 @@ func nearestProducts(ctx context.Context, v *index.View, f index.Result, p plan)
 	relaxed, hits := all, []index.Hit(nil)
 	var dropped []string
 	for len(hits) == 0 {
-		name := relaxed.MostRestrictive(index.Entries(candidates), "in_stock")
+		name := relaxed.NextToDrop(index.Entries(candidates))
 		if name == "" {
 			break
 		}

@@ -124,6 +124,21 @@ func (f Filter) MostRestrictive(entries []*Entry, kept ...string) string {
 	return name
 }
 
+// NextToDrop returns the condition that a search which nothing passes gives up next: an attribute if that is enough, since catalogs
+// often leave attributes out; otherwise the most restrictive condition, but not being in stock. Empty: none is left.
+func (f Filter) NextToDrop(entries []*Entry) string {
+	var others []string
+	for _, c := range f.conditions {
+		if !strings.HasPrefix(c.name, "attribute") {
+			others = append(others, c.name)
+		}
+	}
+	if name := f.MostRestrictive(entries, others...); name != "" && f.Without(name).count(entries) > 0 {
+		return name
+	}
+	return f.MostRestrictive(entries, "in_stock")
+}
+
 func (f Filter) count(entries []*Entry) int {
 	var n int
 	for _, e := range entries {

@@ -45,6 +45,36 @@ func TestMostRestrictiveCondition(t *testing.T) {
 	}
 }
 
+func TestNextToDrop(t *testing.T) {
+	lamp := func(id string, cents int64, attributes ...*catalogv1.Attribute) *Entry {
+		p := catalogtest.Thing(id, "lamp")
+		p.Variants[0].Price, p.Attributes = catalogtest.Eur(cents), attributes
+		return NewEntry(p)
+	}
+	waterproof := map[string]string{"waterproof": "true"}
+	for name, c := range map[string]struct {
+		entries []*Entry
+		filter  *catalogv1.Filter
+		want    string
+	}{
+		"an attribute, although more are too dear": {
+			[]*Entry{lamp("cheap", 900), lamp("a", 5000, catalogtest.Flag("waterproof", true)), lamp("b", 5000, catalogtest.Flag("waterproof", true))},
+			&catalogv1.Filter{MaxPrice: catalogtest.Eur(1000), Attributes: waterproof}, "attributes.waterproof",
+		},
+		"the price, where an attribute is not enough": {
+			[]*Entry{lamp("dear", 5000, catalogtest.Flag("waterproof", true))},
+			&catalogv1.Filter{MaxPrice: catalogtest.Eur(1000), Attributes: waterproof}, "max_price",
+		},
+		"being in stock, never": {[]*Entry{lamp("x", 900)}, &catalogv1.Filter{InStock: true}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := NewFilter(c.filter).NextToDrop(c.entries); got != c.want {
+				t.Errorf("drops %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestTitleHead(t *testing.T) {
 	qualified := func(title, brand string, attributes ...*catalogv1.Attribute) *catalogv1.Product {
 		return &catalogv1.Product{Title: title, Brand: brand, Attributes: attributes}
