@@ -34,14 +34,15 @@ const (
 func main() {
 	out := flag.String("o", "model.bin", "the model's file")
 	data := flag.String("data", os.Getenv("QUARTET_DATA"), "the folder of the public data, which has bitext; default: $QUARTET_DATA")
+	ablate := flag.Bool("ablate", false, "write no model, but what is lost without each family of features")
 	flag.Parse()
-	if err := run(*out, *data); err != nil {
+	if err := run(*out, *data, *ablate); err != nil {
 		fmt.Fprintln(os.Stderr, "trainclassifier:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out, data string) error {
+func run(out, data string, ablate bool) error {
 	described, err := os.ReadFile("../testdata/specialists.json")
 	if err != nil {
 		return err
@@ -93,6 +94,9 @@ func run(out, data string) error {
 		if m.Line%publicEvery == 1 {
 			add("bitext", m.Text, publicWeight, m.Gold...)
 		}
+	}
+	if ablate {
+		return classifier.Ablate(specialists, samples, os.Stdout)
 	}
 	file, err := classifier.Train(specialists, samples, os.Stdout)
 	if err != nil {

@@ -45,18 +45,15 @@ func (c calibration) confidence(features calibration) float64 {
 }
 
 // fitCalibration fits the weights to decisions by gradient descent.
-func fitCalibration(features []calibration, right []bool) calibration {
+func fitCalibration(decisions []decision) calibration {
 	const passes, rate, decay = 4000, 0.3, 1e-3
 	c := calibration{calibrationLogit: 1}
 	for range passes {
 		var gradient calibration
-		for i, f := range features {
-			miss := -c.confidence(f)
-			if right[i] {
-				miss++
-			}
-			for k, x := range f {
-				gradient[k] += miss * x / float64(len(features))
+		for _, d := range decisions {
+			miss := count(d.right) - c.confidence(d.input)
+			for k, x := range d.input {
+				gradient[k] += miss * x / float64(len(decisions))
 			}
 		}
 		for k := range c {

@@ -157,7 +157,7 @@ func (c *Classifier) classify(in Input) Result {
 	}
 	cs := clauses(ws)
 	matches := find(in.Message, ws, c.keywords, c.own)
-	prepared := prepare(ws, cs, matches, c.chain.labels)
+	prepared := prepare(ws, cs, matches, c.chain.labels, nil)
 	m, candidates := c.candidates(&prepared)
 	p := m.potentials(prepared)
 	probabilities := m.setProbabilities(p)
@@ -202,8 +202,8 @@ func (c *Classifier) classify(in Input) Result {
 	return out
 }
 
-// prepare makes the input of a chain. Words of a store's own keywords have no features.
-func prepare(ws []word, cs []clause, matches []match, labels int) input {
+// prepare makes the input of a chain, without features of some kinds. Words of a store's own keywords have no features.
+func prepare(ws []word, cs []clause, matches []match, labels int, without []string) input {
 	var in input
 	ignored := make([]bool, len(ws))
 	for _, m := range matches {
@@ -212,9 +212,9 @@ func prepare(ws []word, cs []clause, matches []match, labels int) input {
 		}
 	}
 	for i, c := range cs {
-		in.clauses = append(in.clauses, clauseFeatures(ws, cs, i, ignored))
+		in.clauses = append(in.clauses, clauseFeatures(ws, cs, i, ignored, without))
 		if i > 0 {
-			in.edges = append(in.edges, edgeFeatures(ws, cs, i))
+			in.edges = append(in.edges, edgeFeatures(ws, cs, i, without))
 		}
 		prior := make([]float64, labels)
 		for _, m := range within(c, matches) {

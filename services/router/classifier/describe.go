@@ -87,7 +87,7 @@ func describedExamples(specialists []*specialistv1.Specialist, free []bool) []la
 			ws := splitWords(e)
 			cs := clauses(ws)
 			for k := range cs {
-				out = append(out, labelled{clauseFeatures(ws, cs, k, make([]bool, len(ws))), l, weight})
+				out = append(out, labelled{clauseFeatures(ws, cs, k, make([]bool, len(ws)), nil), l, weight})
 			}
 		}
 	}

@@ -38,12 +38,17 @@ const (
 	formValue = 0.5
 )
 
-// clauseFeatures returns the features of clause i. Ignored words have no features.
-func clauseFeatures(ws []word, cs []clause, i int, ignored []bool) []feature {
+// edgeKind begins the kinds of features of edges where these are left out.
+const edgeKind = "edge "
+
+// clauseFeatures returns the features of clause i but for those of some kinds. Ignored words have no features.
+func clauseFeatures(ws []word, cs []clause, i int, ignored []bool, without []string) []feature {
 	c := cs[i]
 	fs := make([]feature, 0, 12*(c.hi-c.lo)+16)
 	add := func(kind, s string, value float32) {
-		fs = append(fs, feature{hashed(kind, s, clauseBuckets), value})
+		if !slices.Contains(without, kind) {
+			fs = append(fs, feature{hashed(kind, s, clauseBuckets), value})
+		}
 	}
 	before := "^"
 	if c.lo > 0 && ws[c.lo].gap == gapSpace {
@@ -116,12 +121,14 @@ func inQuestion(ws []word, i int) bool {
 	return false
 }
 
-// edgeFeatures returns the features of the place between clause i-1 and clause i.
-func edgeFeatures(ws []word, cs []clause, i int) []feature {
+// edgeFeatures returns the features of the place between clause i-1 and clause i but for those of some kinds.
+func edgeFeatures(ws []word, cs []clause, i int, without []string) []feature {
 	c, before := cs[i], cs[i-1]
 	fs := make([]feature, 0, 10)
 	add := func(kind, s string, value float32) {
-		fs = append(fs, feature{hashed(kind, s, edgeBuckets), value})
+		if !slices.Contains(without, edgeKind+kind) {
+			fs = append(fs, feature{hashed(kind, s, edgeBuckets), value})
+		}
 	}
 	gap, first := strconv.Itoa(int(ws[c.lo].gap)), ws[c.lo].norm
 	add("bias", "", 1)

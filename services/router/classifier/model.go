@@ -21,6 +21,7 @@ type model struct {
 	chain       *chain
 	calibration calibration
 	published   keywords // while it is fitted
+	without     []string // kinds of features, in an ablation
 }
 
 // header is the first line of a model file. After it come the weights, a signed byte each: those of each label, then

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -32,62 +33,157 @@ const epochs = 12
 // Train fits a model to samples and returns its file. It writes to progress how many messages of each source are right if the
 // model is fitted to the other sources; the calibration is fitted to these.
 func Train(specialists []*specialistv1.Specialist, samples []Sample, progress io.Writer) ([]byte, error) {
-	names := namesOf(specialists)
-	published := published(specialists, names)
-	var sources []string
-	for _, s := range samples {
-		if s.Source != "" && !slices.Contains(sources, s.Source) {
-			sources = append(sources, s.Source)
-		}
-		for _, g := range s.Gold {
-			if !slices.Contains(names, g) {
-				return nil, fmt.Errorf("%q is labelled %s, which is none of %s", s.Message, g, strings.Join(names, ", "))
-			}
-		}
+	t, err := newTrainer(specialists, samples)
+	if err != nil {
+		return nil, err
 	}
-	var features []calibration
-	var right []bool
-	var from []string // their sources
-	for _, left := range sources {
-		m := trainModel(names, published, slices.DeleteFunc(slices.Clone(samples), func(s Sample) bool { return s.Source == left }))
-		n, hits := 0, 0
-		for _, s := range samples {
-			if s.Source != left || s.Part {
+	decisions := t.unseen(samples, nil)
+	m := t.fit(samples, nil)
+	m.calibration = fitCalibration(decisions)
+	fmt.Fprintf(progress, "%-16s %8s %8s %8s %8s\n", "left out", "messages", "right", "certain", "of these")
+	for _, source := range t.sources {
+		var all, right, certain, certainRight float64
+		for _, d := range decisions {
+			if d.source != source {
 				continue
 			}
-			f, hit := m.decide(s)
-			features, right, from = append(features, f), append(right, hit), append(from, left)
-			if n++; hit {
-				hits++
-			}
+			sure := m.calibration.confidence(d.input) >= Threshold
+			all++
+			right += count(d.right)
+			certain += count(sure)
+			certainRight += count(sure && d.right)
 		}
-		fmt.Fprintf(progress, "%-16s %4d messages; right if fitted to the others: %.3f\n", left, n, float64(hits)/float64(n))
+		fmt.Fprintf(progress, "%-16s %8.0f %8.3f %8.3f %8.3f\n", source, all, right/all, certain/all, certainRight/max(certain, 1))
 	}
-	m := trainModel(names, published, samples)
-	m.calibration = fitCalibration(features, right)
 	fmt.Fprintf(progress, "calibration: %.3f\n", m.calibration)
-	for _, source := range sources {
-		all, certain, hits := 0, 0, 0
-		for i, f := range features {
-			if from[i] != source {
-				continue
-			}
-			if all++; m.calibration.confidence(f) >= Threshold {
-				if certain++; right[i] {
-					hits++
-				}
-			}
-		}
-		fmt.Fprintf(progress, "%-16s certain of %.3f, of these right %.3f\n", source,
-			float64(certain)/float64(all), float64(hits)/float64(max(certain, 1)))
-	}
 	return m.encode(), nil
 }
 
-// trainModel fits a chain to samples.
-func trainModel(names []string, published keywords, samples []Sample) *model {
-	samples = slices.Concat(samples, join(samples))
-	m := &model{names: names, chain: newChain(len(names) + 1), published: published}
+func count(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// family is a part of the classifier that an ablation leaves out.
+type family struct {
+	name  string
+	kinds []string // of features; none: see fit
+}
+
+const (
+	familyKeywords = "published keywords"
+	familyJoined   = "joined samples"
+)
+
+var families = []family{
+	{name: "words", kinds: []string{"w"}},
+	{name: "pairs of words", kinds: []string{"p"}},
+	{name: "n-grams of letters", kinds: []string{"c"}},
+	{name: "first words", kinds: []string{"first", "first two"}},
+	{name: "questions", kinds: []string{"asked", "in a question", "beside a question", edgeKind + "asked"}},
+	{name: "place of a clause", kinds: []string{"only", "start", "end"}},
+	{name: "lengths", kinds: []string{"words", "clauses", edgeKind + "words", edgeKind + "words before"}},
+	{name: "quotes", kinds: []string{"quoted"}},
+	{name: "marks between clauses", kinds: []string{edgeKind + "gap", edgeKind + "gap first"}},
+	{name: "words between clauses", kinds: []string{edgeKind + "first", edgeKind + "second", edgeKind + "first two", edgeKind + "last", edgeKind + "gap first"}},
+	{name: familyKeywords},
+	{name: familyJoined},
+}
+
+// Ablate writes how many messages of each source are right if the model is fitted to the other sources, without one family after
+// the other.
+func Ablate(specialists []*specialistv1.Specialist, samples []Sample, progress io.Writer) error {
+	t, err := newTrainer(specialists, samples)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(progress, "%-22s", "without")
+	for _, source := range t.sources {
+		fmt.Fprintf(progress, " %9s", source)
+	}
+	fmt.Fprintf(progress, " %9s\n", "mean")
+	for _, left := range append([]family{{name: "nothing"}}, families...) {
+		all, right := make(map[string]float64), make(map[string]float64)
+		for _, d := range t.unseen(samples, &left) {
+			all[d.source]++
+			right[d.source] += count(d.right)
+		}
+		fmt.Fprintf(progress, "%-22s", left.name)
+		mean := 0.0
+		for _, source := range t.sources {
+			share := 100 * right[source] / all[source]
+			mean += share / float64(len(t.sources))
+			fmt.Fprintf(progress, " %9.1f", share)
+		}
+		fmt.Fprintf(progress, " %9.1f\n", mean)
+	}
+	return nil
+}
+
+// trainer fits models to samples of some sources.
+type trainer struct {
+	names     []string
+	published keywords
+	sources   []string
+}
+
+func newTrainer(specialists []*specialistv1.Specialist, samples []Sample) (*trainer, error) {
+	t := &trainer{names: namesOf(specialists)}
+	t.published = published(specialists, t.names)
+	for _, s := range samples {
+		if s.Source != "" && !slices.Contains(t.sources, s.Source) {
+			t.sources = append(t.sources, s.Source)
+		}
+		for _, g := range s.Gold {
+			if !slices.Contains(t.names, g) {
+				return nil, fmt.Errorf("%q is labelled %s, which is none of %s", s.Message, g, strings.Join(t.names, ", "))
+			}
+		}
+	}
+	return t, nil
+}
+
+// decision is one on a message.
+type decision struct {
+	input  calibration
+	right  bool
+	source string
+}
+
+// unseen returns the decisions on the messages of each source of a model that is fitted to the others, without a family or nil.
+func (t *trainer) unseen(samples []Sample, without *family) []decision {
+	bySource := make([][]decision, len(t.sources))
+	var wait sync.WaitGroup
+	for i, source := range t.sources {
+		wait.Go(func() {
+			m := t.fit(slices.DeleteFunc(slices.Clone(samples), func(s Sample) bool { return s.Source == source }), without)
+			for _, s := range samples {
+				if s.Source == source && !s.Part {
+					bySource[i] = append(bySource[i], m.decide(s))
+				}
+			}
+		})
+	}
+	wait.Wait()
+	return slices.Concat(bySource...)
+}
+
+// fit fits a chain to samples, without a family or nil.
+func (t *trainer) fit(samples []Sample, without *family) *model {
+	m := &model{names: t.names, chain: newChain(len(t.names) + 1), published: t.published}
+	joined := join(samples)
+	if without != nil {
+		m.without = without.kinds
+		switch without.name {
+		case familyKeywords:
+			m.published = nil
+		case familyJoined:
+			joined = nil
+		}
+	}
+	samples = slices.Concat(samples, joined)
 	examples := make([]example, len(samples))
 	for i, s := range samples {
 		in, _, _ := m.prepare(s.Message)
@@ -101,7 +197,7 @@ func trainModel(names []string, published keywords, samples []Sample) *model {
 func (m *model) prepare(message string) (input, []word, []clause) {
 	ws := splitWords(message)
 	cs := clauses(ws)
-	return prepare(ws, cs, find(message, ws, m.published, nil), m.chain.labels), ws, cs
+	return prepare(ws, cs, find(message, ws, m.published, nil), m.chain.labels, m.without), ws, cs
 }
 
 // set returns the set of specialists as bits.
@@ -113,15 +209,16 @@ func (m *model) set(specialists []string) int {
 	return set
 }
 
-// decide returns the calibration's features of the decision on a sample, and whether it is right.
-func (m *model) decide(s Sample) (calibration, bool) {
+// decide returns the decision on a sample.
+func (m *model) decide(s Sample) decision {
 	in, ws, cs := m.prepare(s.Message)
 	if len(ws) == 0 {
-		return calibration{}, true
+		return decision{right: true, source: s.Source}
 	}
 	probabilities := m.chain.setProbabilities(m.chain.potentials(in))
 	set := mostProbable(probabilities)
-	return calibrationInput(probabilities[set], set, len(cs), len(ws), len(s.History) > 0), set == m.set(s.Gold)
+	input := calibrationInput(probabilities[set], set, len(cs), len(ws), len(s.History) > 0)
+	return decision{input, set == m.set(s.Gold), s.Source}
 }
 
 const (
