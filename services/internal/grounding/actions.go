@@ -18,22 +18,22 @@ type firstPerson struct {
 
 // firstPersons are by the base of the language. The verbs are those that change something in a shop; "I found" and "I checked" are true.
 var firstPersons = map[string]firstPerson{
-	"en": newFirstPerson(3, "i have|ive|i just|i already|i will|ill|i am going to|im going to|i am now|im now|i went ahead and",
+	"en": newFirstPerson(3, "i have|ive|i just|i already|i will|ill|i am going to|im going to|i am now|im now|i went ahead and|i called|i have called|ive called|i went ahead and called|i took|i have taken|ive taken",
 		"cancelled canceled changed upgraded updated added removed applied placed booked reserved refunded redirected rerouted "+
 			"forwarded notified informed contacted arranged processed issued sent submitted registered requested passed escalated scheduled "+
-			"extended exchanged activated "+
+			"extended exchanged activated stopped off care "+
 			"cancel change upgrade update add remove apply place book reserve refund redirect reroute forward notify inform contact arrange "+
 			"process issue send submit register request pass escalate schedule extend exchange activate", "not never no nothing"),
 	"de": newFirstPerson(14, "ich habe|habe ich|ich hab|hab ich|ich werde|werde ich",
 		"storniert geandert geaendert hinzugefugt hinzugefuegt entfernt bestellt gebucht reserviert erstattet umgeleitet weitergeleitet "+
 			"benachrichtigt informiert veranlasst beauftragt eingelost eingeloest angewendet angewandt gelegt ubermittelt verschickt versendet "+
-			"gesendet verlangert beantragt weitergegeben "+
+			"gesendet verlangert beantragt weitergegeben annulliert gestoppt "+
 			"stornieren andern hinzufugen entfernen bestellen buchen reservieren erstatten umleiten weiterleiten benachrichtigen informieren "+
-			"veranlassen beauftragen einlosen anwenden legen verschicken versenden senden verlangern beantragen weitergeben",
+			"veranlassen beauftragen einlosen anwenden legen verschicken versenden senden verlangern beantragen weitergeben annullieren stoppen",
 		"nicht nichts kein keine keinen noch"),
-	"fr": newFirstPerson(3, "j ai|jai|je vais|je viens|j avais",
+	"fr": newFirstPerson(3, "j ai|jai|je vais|je viens|j avais|je m en suis|je me suis",
 		"annule annulee modifie modifiee change changee ajoute ajoutee retire supprime applique commande reserve rembourse redirige transmis "+
-			"prevenu informe contacte demande envoye enregistre prolonge echange active "+
+			"prevenu informe contacte demande envoye enregistre prolonge echange active occupe arrete "+
 			"annuler modifier changer ajouter retirer supprimer appliquer commander reserver rembourser rediriger transmettre prevenir informer "+
 			"contacter demander envoyer enregistrer prolonger echanger activer", "pas rien jamais"),
 	"es": newFirstPerson(2, "he|voy a|acabo de",

@@ -45,7 +45,7 @@ func TestComparisons(t *testing.T) {
 		{"the most by a verb", "¿auriculares?", "El que menos cuesta es el Fjell Go.", grounding.Supported},
 		{"the most by a noun", "un casque ?", "Le poids le plus bas est celui du Murmel Ruhe 700.", grounding.Contradicted},
 		{"by a noun of nothing", "headphones?", "The Fjell Sport has a lower tone than the Fjell Go.", none},
-		{"a title denies nothing", "un casque ?", "Nous n'avons plus Murmel Ruhe 500 Kopfhörer.", none},
+		{"a title denies nothing", "un casque ?", "Nous n'avons plus Murmel Ruhe 500 Kopfhörer.", grounding.Supported},
 		{"a title with a comma", "headphones?", "The Tube and case, red costs more than the Fjell Go.", grounding.Contradicted},
 		{"than something else", "headphones?", "The Murmel Ruhe 700 is lighter than your current ones.", none},
 		{"no degree", "Kopfhörer?", "Fjell Go für 59,90 EUR. Der Murmel Ruhe 700 ist ein leichter Kopfhörer.", none},
