@@ -125,7 +125,8 @@ type Result struct {
 const nothingConfidence = 0.6
 
 // doubtful bounds the confidence where two questions became one part, so that one may be lost, where a clear keyword speaks for a
-// specialist that gets no part, and in a message of at most fewWords after another, which may be an answer.
+// specialist that gets no part, where an order number or a code is left to somebody who cannot know it, and in a message of at
+// most fewWords after another, which may be an answer.
 const (
 	doubtful     = 0.9
 	fewWords     = 3
@@ -189,7 +190,7 @@ func (c *Classifier) classify(in Input) Result {
 	left := slices.ContainsFunc(matches, func(m match) bool {
 		return m.weight >= clearKeyword && !slices.ContainsFunc(out.Assignments, func(a Assignment) bool { return a.Specialist == c.names[m.label] })
 	})
-	if left || strings.Count(in.Message, "?") > 1 && len(out.Assignments) == 1 || len(in.History) > 0 && len(ws) <= fewWords {
+	if left || c.leavesID(in.Message, ws, out.Assignments) || strings.Count(in.Message, "?") > 1 && len(out.Assignments) == 1 || len(in.History) > 0 && len(ws) <= fewWords {
 		out.Confidence = min(out.Confidence, doubtful)
 		for i := range out.Assignments {
 			out.Assignments[i].Confidence = min(out.Assignments[i].Confidence, doubtful)
@@ -200,6 +201,23 @@ func (c *Classifier) classify(in Input) Result {
 		out.Notes = append(out.Notes, "many requests; requests for the same specialist were merged")
 	}
 	return out
+}
+
+// leavesID reports whether the message has an order number or a code, and the specialist whom such words fit best gets no part.
+func (c *Classifier) leavesID(message string, ws []word, assignments []Assignment) bool {
+	return slices.ContainsFunc(ws, func(w word) bool {
+		if !w.isID(message) {
+			return false
+		}
+		bucket := hashed("w", w.norm, clauseBuckets)
+		best := 0
+		for l := range c.names {
+			if c.chain.clause[l][bucket] > c.chain.clause[best][bucket] {
+				best = l
+			}
+		}
+		return !slices.ContainsFunc(assignments, func(a Assignment) bool { return a.Specialist == c.names[best] })
+	})
 }
 
 // prepare makes the input of a chain, without features of some kinds. Words of a store's own keywords have no features.

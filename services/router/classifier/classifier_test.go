@@ -75,6 +75,7 @@ func TestClassifierIsNotCertainOfWhatItCannotKnow(t *testing.T) {
 		"the thing from last time", "テントはありますか", "tents on sale or return", "ich habe da mal eine Frage zu dem Ding",
 		"where is my order? Purple velvet.",
 		"a cart for the garden",
+		"do you have waterproof tents #10421", "do you have waterproof tents for two SUMMER20", "do you sell headlamps? SAVE15 please",
 	} {
 		if r := classify(l, message); r.Confidence >= Threshold {
 			t.Errorf("Classify(%q) = %v with confidence %.2f, want less than %v", message, routes(r), r.Confidence, Threshold)

@@ -63,6 +63,24 @@ func gapOf(between string) gap {
 	return gapSpace
 }
 
+// Shapes of words with digits.
+const (
+	longNumber = "0000"
+	code       = "a0"
+)
+
+// isID reports whether the word is an order number, which follows a '-' or '#', or a code in capital letters.
+func (w word) isID(message string) bool {
+	switch w.norm {
+	case longNumber:
+		return w.start > 0 && (message[w.start-1] == '-' || message[w.start-1] == '#')
+	case code:
+		written := message[w.start:w.end]
+		return written == strings.ToUpper(written)
+	}
+	return false
+}
+
 // shape returns a word without digits as it is, and else what stands for all words with such digits.
 func shape(w string) string {
 	digits, others := 0, 0
@@ -77,11 +95,11 @@ func shape(w string) string {
 	case digits == 0:
 		return w
 	case others == 0 && digits >= 4:
-		return "0000" // an order number, a year
+		return longNumber // an order number, a year
 	case others == 0:
 		return "0"
 	case others > digits:
-		return "a0" // a code, a model
+		return code // a code, a model
 	}
 	return "0a" // a measure
 }
