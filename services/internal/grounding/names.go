@@ -95,7 +95,7 @@ func (s *subjects) newName(o outline, clause int, hasNames bool) (first, end int
 		if !s.isUnknownName(o.raw, w) {
 			continue
 		}
-		if k > 0 && isWordOf(words[k-1], "PREPOSITION") { // "in Germany"
+		if k > 0 && isWordOf(words[k-1], "PREPOSITION") && (k < 2 || !isWordOf(words[k-2], "PRICE")) { // "in Germany", not "the price of Alder"
 			continue
 		}
 		isWithin := (k > 0 || !startsSentence) && !strings.ContainsAny(text.HeadBytes(o.raw[w.End:], 1), ":")

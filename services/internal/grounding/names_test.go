@@ -24,6 +24,8 @@ func TestNamesAndPromises(t *testing.T) {
 		{"a brand with another name", "poles?", tents, "We have the Korvane Alder at 94.50 EUR.", "Korvane Alder"},
 		{"another product", "a tent?", tents, "The Meridian costs 69.95 EUR.", "Meridian"},
 		{"another product without an article", "une tente ?", tents, "Ribbed mug coûte 69,95 €.", "Ribbed mug"},
+		{"another product and its price", "¿una tienda?", tents, "El precio de Meridian Sol es de 69,95 €.", "Meridian Sol"},
+		{"another product with a verb of other use", "ein Zelt?", tents, "Ribbed mug gibt es für 69,95 €.", "Ribbed mug"},
 		{"the kind of product behind a title", "a tent?", tents, "The Wisp Duo Tent is 279.00 EUR.", ""},
 		{"the kind of product instead of a title", "Welches Zelt?", tents, "Das Wisp Zelt kostet 279,00 €.", ""},
 		{"a noun", "was noch?", tents, "Der Rucksack kostet 69,95 €.", ""},

@@ -68,7 +68,7 @@ const reach = 8
 // denies reports whether a negation of the clause is about a phrase: the phrases that follow it, or the last one before if none does.
 func (c *clause) denies(h hit) bool {
 	for _, n := range c.hits {
-		if n.topic != "NOT" || n.at == h.at || n.at+1 < len(c.words) && isOnly(c.words[n.at+1].Text) {
+		if n.topic != "NOT" || n.at >= h.at && n.at < h.at+len(h.words) || n.at+1 < len(c.words) && isOnly(c.words[n.at+1].Text) {
 			continue
 		}
 		last := -1 // phrase before the negation
@@ -99,7 +99,8 @@ func isTopic(topic string) bool { return topic[0] >= 'a' }
 // topicOf returns the topic of a phrase where it stands, or "" if it says nothing that is sure.
 func topicOf(h hit, c *clause, p reference, isShipping bool) string {
 	isOrder := p.of(kindOrder) != nil || c.has("ORDER")
-	isState := isOrder && !c.has("FUTURE") && (c.hasBefore("BE", h.at) || isWordOf(c.words[h.at], "BE")) // "has arrived"
+	hasBe := slices.ContainsFunc(c.words[h.at:h.at+len(h.words)], func(w text.Word) bool { return isWordOf(w, "BE") }) // "has arrived"
+	isState := isOrder && !c.has("FUTURE") && (hasBe || c.hasBefore("BE", h.at) || h.topic == "processing" && c.hasBefore("BEING", h.at))
 	switch h.topic {
 	case "stock":
 		return h.topic
