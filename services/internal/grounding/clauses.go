@@ -114,7 +114,7 @@ func clausesOf(s string, titles []string) []clause {
 			add(i)
 			markQuestion(out, gap)
 			sentence, line, inBrackets = sentence+1, line+1, false
-		case endsSentence(gap, words[i-1], words[i], isCapital(s[words[i].Start:])):
+		case endsSentence(gap, words[:i], words[i], isCapital(s[words[i].Start:])):
 			add(i)
 			markQuestion(out, gap)
 			sentence, inBrackets = sentence+1, false
@@ -183,8 +183,8 @@ func separates(gap string) bool {
 // closers may stand between the last word of a sentence and its dot.
 const closers = ")]*_\"'”“»’€$£% \u00a0\u202f"
 
-// endsSentence reports whether what stands between two words ends a sentence. The dot of an abbreviation or of a date does not.
-func endsSentence(gap string, before, after text.Word, isCapital bool) bool {
+// endsSentence reports whether what stands between words and the next one ends a sentence. The dot of an abbreviation or of a date does not.
+func endsSentence(gap string, words []text.Word, after text.Word, isCapital bool) bool {
 	if strings.ContainsAny(gap, "!?") {
 		return true
 	}
@@ -192,11 +192,14 @@ func endsSentence(gap string, before, after text.Word, isCapital bool) bool {
 	switch {
 	case !strings.HasPrefix(gap, ".") || len(gap) == 1 || !isCapital:
 		return false
-	case text.IsDigit(rune(before.Text[0])):
+	case isNumeral(words[len(words)-1]):
 		return !isMonth(after.Text)
 	}
-	return len(before.Text) > 2
+	isUnit := len(words) > 1 && isNumeral(words[len(words)-2]) // "205 g."
+	return isUnit || len(words[len(words)-1].Text) > 2
 }
+
+func isNumeral(w text.Word) bool { return text.IsDigit(rune(w.Text[0])) }
 
 // hitsOf returns the phrases of the table in some words, in order, the longest at each place. A word may be of several topics.
 func hitsOf(words []text.Word) []hit {

@@ -213,12 +213,12 @@ func isDifference(c claim, evidence []Fact) bool {
 // isText, numbers of other things do not count; without words beside it, a number may be one of any unit.
 func hasOtherUnit(f Fact, evidence []Fact, isText bool) bool {
 	own := unitOf(f)
-	if own == "" || !f.IsNumber() {
+	if own == "" {
 		return false
 	}
 	hasOther := false
 	for _, o := range evidence {
-		if !o.IsNumber() || !shareOne(f.values(), o.values()) {
+		if !shareOne(f.values(), o.values()) {
 			continue
 		}
 		if other := unitOf(o); other != "" && other != own {

@@ -297,7 +297,7 @@ func (c claim) isSame(other claim) bool {
 // ruleOfMerge returns the rule by which a claim follows from the answers, or "".
 func (d *derivation) ruleOfMerge(e *MergeEvidence, c claim) string {
 	switch {
-	case c.Plain && e.counts.Has(c.Fact):
+	case c.Plain && unitOf(c.Fact) == "" && e.counts.Has(c.Fact):
 		return RuleCount
 	case isDayOf(c, e.has):
 		return RuleDay

@@ -17,8 +17,8 @@ const minName = 3
 func (s *subjects) unknownName(o outline, facts []claim, hasNames bool) Claims {
 	for i := range o.clauses {
 		first, end := s.changedTitle(o, i, facts, hasNames)
-		if end == 0 && s.isPriceOfUnnamed(o, i, facts) {
-			first, end = s.newName(o, i, hasNames)
+		if at := s.priceOfUnnamed(o, i, facts); end == 0 && at >= 0 {
+			first, end = s.newName(o, i, at, hasNames)
 		}
 		if end > 0 {
 			return o.nameAt(i, first, end)
@@ -87,8 +87,8 @@ func (o outline) hasFactOf(of *subject, sentence int, facts []claim) bool {
 }
 
 // newName returns the words of a clause that are a name: two unknown words with capitals; one within the sentence, in a language in which
-// no other noun has one; or what costs something at the beginning of the sentence, without an article.
-func (s *subjects) newName(o outline, clause int, hasNames bool) (first, end int) {
+// no other noun has one; or what costs something at the beginning of the sentence, without an article. price is the place of that.
+func (s *subjects) newName(o outline, clause, price int, hasNames bool) (first, end int) {
 	words := o.clauses[clause].words
 	startsSentence := clause == 0 || o.clauses[clause-1].sentence != o.clauses[clause].sentence
 	for k, w := range words {
@@ -105,7 +105,7 @@ func (s *subjects) newName(o outline, clause int, hasNames bool) (first, end int
 		case hasNames && isWithin:
 			return k, k + 1
 		case k == 0 && startsSentence:
-			if verb := slices.IndexFunc(words, func(w text.Word) bool { return isWordOf(w, "COST") }); verb > 1 {
+			if verb := slices.IndexFunc(words, func(w text.Word) bool { return isWordOf(w, "COST") }); verb > 1 && words[verb].Start < price {
 				return 0, verb
 			}
 		}
@@ -120,18 +120,21 @@ func (s *subjects) isUnknownName(raw string, w text.Word) bool {
 		!strings.Contains(s.known, strings.ToLower(raw[w.Start:w.End]))
 }
 
-// isPriceOfUnnamed reports whether a clause has the price of a product, and its sentence names none.
-func (s *subjects) isPriceOfUnnamed(o outline, clause int, facts []claim) bool {
+// priceOfUnnamed returns the place of the price of a product in a clause whose sentence names none, in bytes, or -1.
+func (s *subjects) priceOfUnnamed(o outline, clause int, facts []claim) int {
 	c := o.clauses[clause]
 	for i := range o.clauses {
 		if o.clauses[i].sentence == c.sentence && o.refs[i].mentionsKind(kindProduct) {
-			return false
+			return -1
 		}
 	}
-	return slices.ContainsFunc(facts, func(f claim) bool {
-		return f.currency != "" && o.clauseAt(f.Start) == clause && !s.common.Has(f.Fact) &&
-			slices.ContainsFunc(s.list, func(of *subject) bool { return of.kind == kindProduct && of.facts.Has(f.Fact) })
-	})
+	for _, f := range facts {
+		if f.currency != "" && o.clauseAt(f.Start) == clause && !s.common.Has(f.Fact) &&
+			slices.ContainsFunc(s.list, func(of *subject) bool { return of.kind == kindProduct && of.facts.Has(f.Fact) }) {
+			return f.Start
+		}
+	}
+	return -1
 }
 
 func (r reference) mentionsKind(kind string) bool {

@@ -105,7 +105,7 @@ func (r resultReader) value(v gjson.Result, pointer string, of *subject) {
 	case isText(v):
 		t := Read(textOf(v), "")
 		r.e.add(place{r.callID, pointer, textOf(v), true}, t)
-		if of == nil {
+		if of == nil && !strings.HasSuffix(pointer, "/price_range") { // its ends are prices of products
 			r.e.subjects.common.Add(t)
 		}
 	}

@@ -4,7 +4,8 @@ import "testing"
 
 func TestCheckKnowsWhoseFactItIs(t *testing.T) {
 	products := `{"products":[{"product_id":"T-1","title":"Hollin Drift 2 tent","price":"289.00 EUR"},` +
-		`{"product_id":"T-2","title":"Hollin Gale 3 tent","price":"515.00 EUR","details":"persons 3; weight 1840 g"}]}`
+		`{"product_id":"T-2","title":"Hollin Gale 3 tent","price":"515.00 EUR","details":"persons 3; weight 1840 g"}],` +
+		`"price_range":"289.00 EUR to 515.00 EUR"}`
 	orders := `{"orders":[{"order_id":"QT-1001","placed":"2026-11-02","items":[{"product_id":"T-1","title":"Hollin Drift 2 tent"}]},` +
 		`{"order_id":"QT-1002","placed":"2026-11-09","items":[{"product_id":"T-2","title":"Hollin Gale 3 tent"}]}]}`
 	for _, test := range []struct {
@@ -16,6 +17,8 @@ func TestCheckKnowsWhoseFactItIs(t *testing.T) {
 		{"one price twice", "- Hollin Drift 2: 289,00 €\n- Hollin Gale 3: 289,00 €", 1},
 		{"a line names both", "The Hollin Drift 2 is cheaper than the Gale 3 at 515 EUR.", 0},
 		{"a digit of the other's name", "- Hollin Drift 2: €515.00, for up to 3 people", 1},
+		{"a sentence after a unit", "The Hollin Gale 3 weighs 1840 g. The price of the other is 289 EUR.", 0},
+		{"an end of the range of prices", "The Hollin Drift 2 costs 515 EUR.", 1},
 		{"no subject", "It costs 515 EUR.", 0},
 		{"difference", "The Hollin Gale 3 costs 515 EUR, 226 EUR more than the other at 289 EUR.", 0},
 		{"what the shopper wrote", "The Hollin Drift 2 is below 400 EUR.", 0},
