@@ -10,7 +10,7 @@ import (
 
 // Checker checks the claims of a text sentence by sentence, as it is written. A claim is a number with its currency or percent sign, a
 // date, a time, a code, an id or an address, a clause that asserts or denies something of the table of topics, and a sentence that claims
-// an action. Numbers in words, and months and weekdays without a day are none. A claim is supported if it stands in the evidence, in
+// an action. Numbers in words without a period, and months and weekdays without a day are none. A claim is supported if it stands in the evidence, in
 // whatever wording, or if it is a derived amount. It is contradicted if it stands there of another subject than its clause is about, or if
 // the evidence says the opposite.
 type Checker struct {
@@ -60,7 +60,8 @@ func (k *Checker) Add(sentence string) Claims {
 	e := k.evidence
 	outline := e.subjects.outline(s)
 	first := len(k.stated)
-	for _, c := range claimsOf(s) {
+	shown := text.Language(k.text.String()) // a first sentence of titles may show another language than the answer's
+	for _, c := range claimsOf(s, cmp.Or(shown, e.Language)) {
 		if k.left() == 0 {
 			break
 		}
@@ -81,7 +82,6 @@ func (k *Checker) Add(sentence string) Claims {
 			k.items++
 		}
 	}
-	shown := text.Language(k.text.String()) // a first sentence of titles may show another language than the answer's
 	hasNames := hasCapitalsForNames(cmp.Or(shown, e.Language)) && hasCapitalsForNames(cmp.Or(e.Language, shown))
 	others := e.subjects.unknownName(outline, k.found(first), hasNames)
 	if len(others) == 0 && hasNames {

@@ -290,6 +290,12 @@ func isRestated(v, small, times int64) bool {
 // periods are the words for periods, as Fact.Unit has them, in days or months, which are no whole number of each other.
 var periods = periodWords()
 
+// isPeriod reports whether a fact is a number of days, months or the like.
+func isPeriod(f Fact) bool {
+	_, ok := periods[f.Unit]
+	return ok
+}
+
 type period struct {
 	unit  string
 	times int64

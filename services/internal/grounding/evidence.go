@@ -137,12 +137,13 @@ type claim struct {
 	values []int64
 }
 
-// claimsOf returns the claims of a text.
-func claimsOf(text string) []claim {
+// claimsOf returns the claims of a text. Numbers in words of its language, the base of a BCP 47 tag or "", are claims with a period only.
+func claimsOf(text, language string) []claim {
 	var out []claim
 	inRange := false
-	for i, f := range Read(text, "").Facts {
-		if f.isCurrency() || !f.Name && !strings.ContainsFunc(text[f.Start:f.End], unicode.IsDigit) {
+	for i, f := range Read(text, language).Facts {
+		isInWords := !f.Name && !strings.ContainsFunc(text[f.Start:f.End], unicode.IsDigit)
+		if f.isCurrency() || isInWords && !(f.IsNumber() && isPeriod(f)) {
 			continue
 		}
 		n := len(out) - 1

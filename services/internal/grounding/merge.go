@@ -156,7 +156,7 @@ func (e *MergeEvidence) checkStatements(raw string) Claims {
 	o := s.outline(raw)
 	out := s.check(o, MaxChecked)
 	var d derivation
-	claims := claimsOf(raw)
+	claims := claimsOf(raw, cmp.Or(text.Language(raw), e.Language))
 	for _, c := range claims {
 		d.learn(c)
 	}
@@ -198,13 +198,13 @@ func (e *MergeEvidence) supportsFacts(t, before Text) bool {
 func (e *MergeEvidence) Check(s string, known Claims) Claims {
 	facts := make([]claim, len(known))
 	for i, k := range known {
-		if claims := claimsOf(k.Text); len(claims) == 1 {
+		if claims := claimsOf(k.Text, e.Language); len(claims) == 1 {
 			facts[i] = claims[0]
 		}
 	}
 	var all Claims
 	var said derivation
-	for _, c := range claimsOf(s) {
+	for _, c := range claimsOf(s, cmp.Or(text.Language(s), e.Language)) {
 		if len(all) == MaxChecked {
 			break
 		}

@@ -103,12 +103,20 @@ func (r resultReader) value(v gjson.Result, pointer string, of *subject) {
 			return true
 		})
 	case isText(v):
-		t := Read(textOf(v), "")
+		t := Read(textOf(v), proseLanguage(textOf(v), of))
 		r.e.add(place{r.callID, pointer, textOf(v), true}, t)
 		if of == nil && !strings.HasSuffix(pointer, "/price_range") { // its ends are prices of products
 			r.e.subjects.common.Add(t)
 		}
 	}
+}
+
+// proseLanguage returns the language of a passage of the store's documents, which may have numbers in words, or "".
+func proseLanguage(s string, of *subject) string {
+	if of == nil || of.kind != kindPassage || strings.Count(s, " ") < minSpaces {
+		return ""
+	}
+	return text.Language(s)
 }
 
 // isText reports whether a value is a string or a number.

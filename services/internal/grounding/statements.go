@@ -373,6 +373,13 @@ func (s *subjects) addStatements(raw string, about []*subject) {
 		}
 	}
 	s.assertions = append(s.assertions, assertionsOf(o)...)
+	if len(about) > 0 && about[0].kind == kindPassage {
+		for _, f := range Read(raw, text.Language(raw)).Facts {
+			if i := o.clauseAt(f.Start); i >= 0 && isPeriod(f) {
+				s.terms = append(s.terms, term{f, o.clauses[i].contentStems(), about[0]})
+			}
+		}
+	}
 	if !slices.ContainsFunc(o.clauses, func(c clause) bool { return c.has("SHIPPING") }) {
 		return
 	}
@@ -396,6 +403,50 @@ func statementOf(c *clause) statement {
 		}
 	}
 	return out
+}
+
+// term is a period that a passage gives, with what its clause says.
+type term struct {
+	Fact
+	stems []string
+	of    *subject
+}
+
+// contentStems returns the stems of a clause's words of content, but for numbers and periods.
+func (c *clause) contentStems() []string {
+	return slices.DeleteFunc(statementOf(c).stems, func(stem string) bool {
+		_, isPeriod := periods[text.HeadBytes(stem, min(len(stem), 4))]
+		return isPeriod || strings.ContainsFunc(stem, unicode.IsDigit)
+	})
+}
+
+// otherTerm returns the passage that a period contradicts: the one that its clause names, or nil, or else one that gives another period for
+// what the clause says. There is none if a passage gives the period itself for that.
+func (s *subjects) otherTerm(c *clause, period claim, named *subject) *subject {
+	stems := c.contentStems()
+	var other *subject
+	own := 0 // stems that the clause shares with one that gives its period
+	for _, t := range s.terms {
+		shared := 0
+		for _, stem := range stems {
+			if slices.Contains(t.stems, stem) {
+				shared++
+			}
+		}
+		switch {
+		case t.Matches(period.Fact):
+			own = max(own, shared)
+		case shared >= minShared:
+			other = t.of
+		}
+	}
+	switch {
+	case own >= minShared, own > 0 && named == nil:
+		return nil
+	case named != nil:
+		return named
+	}
+	return other
 }
 
 // isContent reports whether a folded word says what a clause is about: a longer word or a number.
@@ -464,7 +515,7 @@ func (o outline) offersExpired(i int) bool {
 	}
 	sentence := sentenceOf(o.clauses, i)
 	start, end := sentence[0].start, sentence[len(sentence)-1].end
-	return slices.ContainsFunc(claimsOf(o.raw[start:]), func(c claim) bool { // a sign may follow the last word
+	return slices.ContainsFunc(claimsOf(o.raw[start:], ""), func(c claim) bool { // a sign may follow the last word
 		return start+c.Start < end && (c.Unit == Percent || c.currency != "")
 	})
 }

@@ -37,6 +37,7 @@ type subjects struct {
 	asked      []string // stems of what people wrote
 	assertions []assertion
 	said       []statement // the clauses of texts
+	terms      []term
 }
 
 // Kinds of subjects.
@@ -68,7 +69,7 @@ func (e *Evidence) Correction(c Claim) (value string, ok bool) {
 	if len(own) != 1 {
 		return "", false
 	}
-	claims := claimsOf(own[0])
+	claims := claimsOf(own[0], "")
 	if len(claims) != 1 || claims[0].kind() != c.Kind {
 		return "", false
 	}
@@ -329,11 +330,26 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 			continue
 		}
 		named = r.of(o.kind)
+		if o.kind == kindPassage && isMeasure {
+			if !in.spellsOut(named, of.sentence) {
+				named = nil
+			}
+			named = s.otherTerm(of, c, named)
+		}
 		if named == nil || isMeasure && in.mentions(o, of.sentence) || o.kind == kindPassage && !isMeasure {
 			return nil
 		}
 	}
 	return named
+}
+
+// spellsOut reports whether a sentence has all words of content of a subject's name: "costs" alone may be of several passages.
+func (o outline) spellsOut(s *subject, sentence int) bool {
+	return s != nil && !slices.ContainsFunc(s.words, func(word string) bool {
+		return isContent(word) && !slices.ContainsFunc(o.clauses, func(c clause) bool {
+			return c.sentence == sentence && slices.ContainsFunc(c.words, func(w text.Word) bool { return nameWord(w.Text) == word })
+		})
+	})
 }
 
 // listsNames reports whether the sentence of a byte lists names before it gives values: "the first, the second and the third cost 20, 30
