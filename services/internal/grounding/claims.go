@@ -7,13 +7,14 @@ type Kind uint8
 
 // Kinds of claims.
 const (
-	Number     Kind = iota // also a range, a size or a count
+	Number     Kind = iota // without a unit, also a range, a size or a count
 	Amount                 // of money
 	Percentage             //
 	Moment                 // a date or a time of day
 	Code                   // a code, an id or an address
 	Statement              // that something is so or not: a stock, a status, what is possible or free
 	Action                 // a sentence that says that the speaker changed something in the shop, or will
+	Measure                // a number with a unit: a period, a measure, or pieces in stock
 )
 
 // Verdict is what the evidence says of a claim.
@@ -112,6 +113,8 @@ func (c claim) kind() Kind {
 		return Moment
 	case c.Name:
 		return Code
+	case isSpecific(c):
+		return Measure
 	}
 	return Number
 }

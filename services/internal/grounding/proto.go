@@ -13,6 +13,7 @@ var kindProtos = map[Kind]specialistv1.ClaimKind{
 	Moment:     specialistv1.ClaimKind_CLAIM_KIND_DATE,
 	Code:       specialistv1.ClaimKind_CLAIM_KIND_CODE,
 	Statement:  specialistv1.ClaimKind_CLAIM_KIND_STATEMENT,
+	Measure:    specialistv1.ClaimKind_CLAIM_KIND_MEASURE,
 	Action:     specialistv1.ClaimKind_CLAIM_KIND_ACTION,
 }
 

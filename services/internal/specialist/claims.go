@@ -14,7 +14,7 @@ import (
 )
 
 // claimRules are the rules for the kinds that a request has no rule for. A shop loses more by a wrong price than by a sentence that
-// is missing. A number without support is often part of a name, or a count.
+// is missing. A number without a unit and without support is often part of a name, or a count.
 var claimRules = map[specialistv1.ClaimKind]specialistv1.ClaimAction{
 	specialistv1.ClaimKind_CLAIM_KIND_NUMBER:     specialistv1.ClaimAction_CLAIM_ACTION_PASS,
 	specialistv1.ClaimKind_CLAIM_KIND_AMOUNT:     specialistv1.ClaimAction_CLAIM_ACTION_CORRECT,
@@ -22,6 +22,7 @@ var claimRules = map[specialistv1.ClaimKind]specialistv1.ClaimAction{
 	specialistv1.ClaimKind_CLAIM_KIND_DATE:       specialistv1.ClaimAction_CLAIM_ACTION_DROP,
 	specialistv1.ClaimKind_CLAIM_KIND_CODE:       specialistv1.ClaimAction_CLAIM_ACTION_DROP,
 	specialistv1.ClaimKind_CLAIM_KIND_STATEMENT:  specialistv1.ClaimAction_CLAIM_ACTION_DROP,
+	specialistv1.ClaimKind_CLAIM_KIND_MEASURE:    specialistv1.ClaimAction_CLAIM_ACTION_DROP,
 	specialistv1.ClaimKind_CLAIM_KIND_ACTION:     specialistv1.ClaimAction_CLAIM_ACTION_PASS,
 }
 

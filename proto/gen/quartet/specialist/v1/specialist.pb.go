@@ -111,7 +111,7 @@ type ClaimKind int32
 const (
 	// Not set; never sent.
 	ClaimKind_CLAIM_KIND_UNSPECIFIED ClaimKind = 0
-	// A number, a range, a size or a count.
+	// A number without a unit, a range, a size or a count.
 	ClaimKind_CLAIM_KIND_NUMBER ClaimKind = 1
 	// An amount of money.
 	ClaimKind_CLAIM_KIND_AMOUNT ClaimKind = 2
@@ -126,6 +126,8 @@ const (
 	// That something is so or not: it is in stock, an order has a status, something is possible, free or valid, or less or more than
 	// something else. Also a name that no tool returned, what the assistant promises, and, undecided, a sentence without other claims.
 	ClaimKind_CLAIM_KIND_STATEMENT ClaimKind = 7
+	// A number with a unit: a period such as "30 days", a measure such as "254 g", or pieces in stock.
+	ClaimKind_CLAIM_KIND_MEASURE ClaimKind = 8
 )
 
 // Enum value maps for ClaimKind.
@@ -139,6 +141,7 @@ var (
 		5: "CLAIM_KIND_CODE",
 		6: "CLAIM_KIND_ACTION",
 		7: "CLAIM_KIND_STATEMENT",
+		8: "CLAIM_KIND_MEASURE",
 	}
 	ClaimKind_value = map[string]int32{
 		"CLAIM_KIND_UNSPECIFIED": 0,
@@ -149,6 +152,7 @@ var (
 		"CLAIM_KIND_CODE":        5,
 		"CLAIM_KIND_ACTION":      6,
 		"CLAIM_KIND_STATEMENT":   7,
+		"CLAIM_KIND_MEASURE":     8,
 	}
 )
 
@@ -246,13 +250,13 @@ type ClaimAction int32
 const (
 	// Not set; refused.
 	ClaimAction_CLAIM_ACTION_UNSPECIFIED ClaimAction = 0
-	// The sentence stays. The default for numbers, which are often part of a name, and for actions, which the gateway replaces in any
-	// case.
+	// The sentence stays. The default for numbers without a unit, which are often part of a name, and for actions, which the gateway
+	// replaces in any case.
 	ClaimAction_CLAIM_ACTION_PASS ClaimAction = 1
 	// A claim that is true of another subject is replaced by what the tools returned for its own, such as its price. If that is not one
 	// value, or the claim is unsupported, the sentence is dropped. The default for amounts.
 	ClaimAction_CLAIM_ACTION_CORRECT ClaimAction = 2
-	// The sentence is dropped. The default for percentages, dates and codes.
+	// The sentence is dropped. The default for percentages, dates, codes, measures and statements.
 	ClaimAction_CLAIM_ACTION_DROP ClaimAction = 3
 	// The sentence and what follows are dropped, and the model is told why and asked to go on: once in an answer, then as DROP. It
 	// costs a model call.
@@ -3431,7 +3435,7 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x17FINISH_REASON_MAX_STEPS\x10\x04\x12\x1a\n" +
 	"\x16FINISH_REASON_DEADLINE\x10\x05\x12\x18\n" +
 	"\x14FINISH_REASON_BUDGET\x10\x06\x12\x17\n" +
-	"\x13FINISH_REASON_ERROR\x10\a*\xcb\x01\n" +
+	"\x13FINISH_REASON_ERROR\x10\a*\xe3\x01\n" +
 	"\tClaimKind\x12\x1a\n" +
 	"\x16CLAIM_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11CLAIM_KIND_NUMBER\x10\x01\x12\x15\n" +
@@ -3440,7 +3444,8 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x0fCLAIM_KIND_DATE\x10\x04\x12\x13\n" +
 	"\x0fCLAIM_KIND_CODE\x10\x05\x12\x15\n" +
 	"\x11CLAIM_KIND_ACTION\x10\x06\x12\x18\n" +
-	"\x14CLAIM_KIND_STATEMENT\x10\a*\xa6\x01\n" +
+	"\x14CLAIM_KIND_STATEMENT\x10\a\x12\x16\n" +
+	"\x12CLAIM_KIND_MEASURE\x10\b*\xa6\x01\n" +
 	"\fClaimVerdict\x12\x1d\n" +
 	"\x19CLAIM_VERDICT_UNSPECIFIED\x10\x00\x12\x1b\n" +
 	"\x17CLAIM_VERDICT_SUPPORTED\x10\x01\x12\x1e\n" +
