@@ -167,6 +167,12 @@ func (s *subjects) naming(raw string, c *clause) reference {
 				candidates = append(candidates, candidate{subject: o})
 			}
 			candidates[k].add(nameWord(w.Text), s.points(raw, w, o, isNumber, isShort))
+			candidates[k].hasCapital = candidates[k].hasCapital || isCapital(raw[w.Start:])
+		}
+	}
+	for i := range candidates {
+		if c := &candidates[i]; c.kind == kindProduct && c.hasCapital && len(c.words) == len(c.subject.words) {
+			c.points = max(c.points, minScore) // a whole title, all words of which are of others, too: "Alder" beside "Alder Pro"
 		}
 	}
 	return referenceOf(candidates)
@@ -175,8 +181,9 @@ func (s *subjects) naming(raw string, c *clause) reference {
 // candidate is a subject that words may name.
 type candidate struct {
 	*subject
-	words  []string
-	points int
+	words      []string
+	points     int
+	hasCapital bool
 }
 
 func (c *candidate) add(word string, points int) {

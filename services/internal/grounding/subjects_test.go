@@ -1,6 +1,9 @@
 package grounding
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestCheckKnowsWhoseFactItIs(t *testing.T) {
 	products := `{"products":[{"product_id":"T-1","title":"Hollin Drift 2 tent","price":"289.00 EUR"},` +
@@ -35,6 +38,49 @@ func TestCheckKnowsWhoseFactItIs(t *testing.T) {
 				t.Errorf("verdict %+v, want %d contradicted and nothing else unsupported", v, test.contradicted)
 			}
 		})
+	}
+}
+
+func TestAPeriodIsThatOfItsPassage(t *testing.T) {
+	const passages = `{"passages":[{"policy":"Warranty","text":"Lamps come with a warranty of 24 months. Bulbs are covered for 6 months."},` +
+		`{"policy":"Returns","text":"Unused articles can be returned within thirty days of delivery."},` +
+		`{"policy":"Returns","section":"Refunds","text":"We refund within 5 working days of the return reaching our warehouse."},` +
+		`{"policy":"Delivery","section":"Times and costs","text":"Standard delivery takes 2 to 4 working days. Canada costs 9.00 EUR and takes 8 days."},` +
+		`{"policy":"Delivery","section":"Parcel shop","text":"A parcel shop takes 6 days and keeps the parcel for 10 days."}]}`
+	for text, want := range map[string]Verdict{
+		"You have 30 days to send it back.":                                       Supported,
+		"You have thirty days to send it back.":                                   Supported,
+		"You have forty days to send it back.":                                    Unsupported,
+		"Refunds are made within 5 days of the return reaching us.":               Supported,
+		"Refunds are made within six months once the return is at our warehouse.": Contradicted,
+		"Unused articles can be returned for 10 days.":                            Contradicted,
+		"Delivery costs 9.00 EUR and takes 8 days.":                               Supported,
+		"With the parcel shop, it is 24 months.":                                  Contradicted,
+		"Lamps: 2 years.":                                                         Supported,
+	} {
+		var e Evidence
+		e.AddResult("", passages)
+		claims := slices.DeleteFunc(e.Check(text), func(c Claim) bool { return c.Kind != Measure })
+		if len(claims) != 1 || claims[0].Verdict != want {
+			t.Errorf("Check(%q) = %+v, want verdict %d", text, claims, want)
+		}
+	}
+}
+
+func TestATitleWithinAnotherIsNamed(t *testing.T) {
+	var e MergeEvidence
+	e.AddAnswer("The Alder watch costs 149.00 EUR (sold out), the Alder Pro 219.00 EUR (4 in stock).", []string{"Alder", "Alder Pro"})
+	for text, want := range map[string]bool{
+		"The Alder costs 149 EUR, the Alder Pro 219 EUR.":    true,
+		"The Alder Pro costs 149 EUR.":                       false,
+		"The Alder costs 219 EUR.":                           false,
+		"The Alder is in stock.":                             false,
+		"An alder costs 149 EUR and is sold out.":            true,
+		"The Alder is sold out, but the Alder Pro is there.": true,
+	} {
+		if got := e.Supports(e.Read("\n"+text), Text{}); got != want {
+			t.Errorf("Supports(%q) = %v", text, got)
+		}
 	}
 }
 
