@@ -171,7 +171,7 @@ func (s *subjects) naming(raw string, c *clause) reference {
 		}
 	}
 	for i := range candidates {
-		if c := &candidates[i]; c.kind == kindProduct && c.hasCapital && len(c.words) == len(c.subject.words) {
+		if c := &candidates[i]; c.kind == kindProduct && c.hasCapital && c.isWhole() {
 			c.points = max(c.points, minScore) // a whole title, all words of which are of others, too: "Alder" beside "Alder Pro"
 		}
 	}
@@ -185,6 +185,9 @@ type candidate struct {
 	points     int
 	hasCapital bool
 }
+
+// isWhole reports whether the words are all of the name.
+func (c *candidate) isWhole() bool { return len(c.words) == len(c.subject.words) }
 
 func (c *candidate) add(word string, points int) {
 	if !slices.Contains(c.words, word) {
@@ -208,16 +211,16 @@ func (s *subjects) points(raw string, w text.Word, of *subject, isNumber, isShor
 }
 
 // referenceOf returns the candidates with enough points, of each kind, that have a word of their own. One that is the only one of its
-// kind is named.
+// kind is named. A whole name is not that of a thing whose name has more words.
 func referenceOf(candidates []candidate) reference {
 	var r reference
 	slices.SortStableFunc(candidates, func(a, b candidate) int { return b.points - a.points })
-	for i, c := range candidates {
+	for _, c := range candidates {
 		if c.points < minScore {
 			break
 		}
-		isCovered := slices.ContainsFunc(candidates[:i], func(o candidate) bool {
-			return o.kind == c.kind && o.points > c.points && !slices.ContainsFunc(c.words, func(w string) bool { return !slices.Contains(o.words, w) })
+		isCovered := slices.ContainsFunc(candidates, func(o candidate) bool {
+			return o.kind == c.kind && (o.points > c.points || o.isWhole() && !c.isWhole()) && !slices.ContainsFunc(c.words, func(w string) bool { return !slices.Contains(o.words, w) })
 		})
 		if !isCovered {
 			r.mentioned = append(r.mentioned, c.subject)

@@ -71,12 +71,13 @@ func TestATitleWithinAnotherIsNamed(t *testing.T) {
 	var e MergeEvidence
 	e.AddAnswer("The Alder watch costs 149.00 EUR (sold out), the Alder Pro 219.00 EUR (4 in stock).", []string{"Alder", "Alder Pro"})
 	for text, want := range map[string]bool{
-		"The Alder costs 149 EUR, the Alder Pro 219 EUR.":    true,
-		"The Alder Pro costs 149 EUR.":                       false,
-		"The Alder costs 219 EUR.":                           false,
-		"The Alder is in stock.":                             false,
-		"An alder costs 149 EUR and is sold out.":            true,
-		"The Alder is sold out, but the Alder Pro is there.": true,
+		"The Alder costs 149 EUR, the Alder Pro 219 EUR.":      true,
+		"The Alder Pro costs 149 EUR.":                         false,
+		"The Alder costs 219 EUR.":                             false,
+		"The Alder is in stock.":                               false,
+		"The Alder Watch, Alder: 149 EUR; Alder Pro: 219 EUR.": true,
+		"An alder costs 149 EUR and is sold out.":              true,
+		"The Alder is sold out, but the Alder Pro is there.":   true,
 	} {
 		if got := e.Supports(e.Read("\n"+text), Text{}); got != want {
 			t.Errorf("Supports(%q) = %v", text, got)
