@@ -111,8 +111,8 @@ var otherLanguages = []phrases{
 	},
 }
 
-// unseenLanguages say it in words that no check was made with.
-var unseenLanguages = []phrases{
+// newLanguages say it in words of two further authors, which were unseen once.
+var newLanguages = []phrases{
 	{
 		"en", "Good evening, one thing.", "The %s is priced at %s.", "There are still some of the %s left.", "We have run out of the %s.",
 		"You pay less for the %s than for the %s.", "The least expensive of them is the %s.", "As for order %s, it %s.",
@@ -178,6 +178,139 @@ var unseenLanguages = []phrases{
 		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
 		"ha salido del almacén", "fue entregado", "se está empaquetando", "fue anulado",
 	},
+	// By a third author, who was asked for words as unusual as people use.
+	{
+		"en", "Good afternoon, I would like some information about your products.", "The %s is priced at %s.", "The %s is available for immediate dispatch.", "I regret to say that the %s is unavailable at the moment.",
+		"The %s is the more affordable choice compared with the %s.", "Of the items listed, the %s carries the lowest price.", "Our records show that order %s %s.",
+		"The scheduled delivery date is %s.", "Unfortunately, cancellation is no longer possible for this order.", "You remain entitled to cancel this order.", "I have processed the cancellation of order %s.",
+		"The promotional code %s grants a reduction of %d%% and is valid until %s.", false, "%d %s %d",
+		"January February March April May June July August September October November December",
+		"has been dispatched and is now in transit", "was successfully delivered", "is being prepared for dispatch and has not yet left our warehouse", "has been cancelled",
+	},
+	{
+		"en", "hey, can you help me pick something?", "The %s will set you back %s.", "Good news, we've got the %s on hand right now!", "Sorry, we've run out of the %s for now.",
+		"You'll pay less for the %s than for the %s.", "The %s is the cheapest of the bunch.", "Just checked, and your order %s %s.",
+		"The day we've got down for your delivery is %s.", "It's too late to cancel this one, sorry.", "No worries, there's still time to cancel it.", "All done, I just cancelled order %s for you!",
+		"Pop in %s at checkout and you'll save %d%% through %s.", false, "%d %s %d",
+		"January February March April May June July August September October November December",
+		"is on its way to you", "has already been dropped off at your place", "is still being packed up", "got cancelled",
+	},
+	{
+		"de", "Guten Tag, ich interessiere mich für Ihr Sortiment.", "Der Preis für den Artikel %s beträgt %s.", "Der Artikel %s ist derzeit verfügbar.", "Der Artikel %s ist momentan leider nicht lieferbar.",
+		"Der Artikel %s ist preisgünstiger als der Artikel %s.", "Unter den gezeigten Produkten weist %s den niedrigsten Preis auf.", "Ihre Bestellung mit der Nummer %s %s.",
+		"Als Liefertermin ist der %s vermerkt.", "Eine Stornierung dieser Bestellung ist leider nicht mehr möglich.", "Sie haben weiterhin die Möglichkeit, die Bestellung zu stornieren.", "Ich habe die Stornierung der Bestellung %s soeben für Sie vorgenommen.",
+		"Der Aktionscode %s gewährt Ihnen einen Nachlass von %d %% und ist bis zum %s gültig.", true, "%d. %s %d",
+		"Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+		"wurde versandt und befindet sich auf dem Weg zu Ihnen", "wurde bereits zugestellt", "befindet sich derzeit in Vorbereitung und wurde noch nicht versandt", "wurde storniert",
+	},
+	{
+		"de", "hi, kannst du mir kurz weiterhelfen?", "%s gibt's bei uns für %s.", "Klar, %s haben wir gerade da!", "%s ist im Moment leider ausverkauft.",
+		"Mit %s kommst du günstiger weg als mit %s.", "Am wenigsten zahlst du hier für %s.", "Also, deine Bestellung %s %s.",
+		"Für die Lieferung steht bei mir der %s drin.", "Zum Stornieren ist es jetzt leider zu spät.", "Keine Sorge, stornieren geht noch.", "Erledigt, ich hab deine Bestellung %s storniert!",
+		"Gib einfach %s ein, dann sparst du %d%%, und zwar noch bis zum %s.", true, "%d. %s %d",
+		"Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+		"ist schon unterwegs zu dir", "ist schon bei dir angekommen", "wird gerade noch gepackt", "ist storniert",
+	},
+	{
+		"fr", "Bonjour, je souhaiterais obtenir un renseignement sur vos produits.", "Le prix de l'article %s s'élève à %s.", "L'article %s est actuellement disponible.", "Nous regrettons de vous informer que l'article %s est momentanément indisponible.",
+		"L'article %s est proposé à un prix inférieur à celui de l'article %s.", "Parmi les articles présentés, %s affiche le prix le plus bas.", "Nous vous confirmons que la commande %s %s.",
+		"La date de livraison prévue est le %s.", "L'annulation de cette commande n'est malheureusement plus possible.", "Vous avez encore la possibilité d'annuler cette commande.", "J'ai procédé à l'annulation de la commande %s.",
+		"Le code promotionnel %s vous accorde une remise de %d %% et reste valable jusqu'au %s.", true, "%d %s %d",
+		"janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+		"a été expédiée et se trouve en cours d'acheminement", "a bien été livrée", "est en cours de préparation et n'a pas encore été expédiée", "a fait l'objet d'une annulation",
+	},
+	{
+		"fr", "salut, tu peux m'aider deux minutes ?", "%s est à %s chez nous.", "Bonne nouvelle, on a encore %s en rayon !", "Désolé, on n'a plus %s pour l'instant.",
+		"Tu paieras moins pour %s que pour %s.", "Le moins cher du lot, c'est %s.", "Alors, ta commande %s %s.",
+		"Pour la livraison, la date notée, c'est le %s.", "Là, c'est trop tard pour annuler, désolé.", "Pas de souci, il est encore temps d'annuler.", "C'est bon, je viens d'annuler ta commande %s !",
+		"Tape %s au moment de payer et tu économises %d%% jusqu'au %s.", true, "%d %s %d",
+		"janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+		"est déjà en route", "a déjà été déposée chez toi", "est encore en train d'être emballée", "a été annulée",
+	},
+	{
+		"es", "Buenas tardes, quisiera hacer una consulta sobre sus productos.", "El precio del artículo %s es de %s.", "El artículo %s se encuentra disponible en este momento.", "Lamentamos comunicarle que no disponemos del artículo %s en estos momentos.",
+		"El artículo %s tiene un precio inferior al del artículo %s.", "Entre los productos mostrados, %s presenta el precio más bajo.", "Le informamos de que su pedido %s %s.",
+		"La fecha de entrega prevista es el %s.", "Lamentablemente, ya no es posible la anulación de este pedido.", "Todavía está usted a tiempo de cancelar el pedido.", "He procedido a la anulación del pedido %s.",
+		"El código promocional %s le otorga un descuento del %d %% y tiene validez hasta el %s.", true, "%d de %s de %d",
+		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+		"ha sido expedido y se encuentra en tránsito", "ha sido entregado correctamente", "está en fase de preparación y aún no ha sido expedido", "ha sido anulado",
+	},
+	{
+		"es", "hola, ¿me echas una mano con una cosa?", "%s te sale por %s.", "¡Sí, tenemos %s ahora mismo en la tienda!", "Uf, nos hemos quedado sin %s por ahora.",
+		"Te gastas menos con %s que con %s.", "De todo esto, lo más barato es %s.", "A ver, tu pedido %s %s.",
+		"El día que tengo apuntado para la entrega es el %s.", "Ya es demasiado tarde para cancelar el pedido, lo siento.", "Tranqui, el pedido se puede cancelar todavía.", "¡Listo, acabo de cancelarte el pedido %s!",
+		"Mete %s al pagar y te ahorras un %d%% hasta el %s.", true, "%d de %s de %d",
+		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+		"ya va de camino", "ya te ha llegado", "todavía se está empaquetando", "está cancelado",
+	},
+}
+
+// unseenLanguages say it in other words of the third author, that nobody read who changed the checks.
+var unseenLanguages = []phrases{
+	{
+		"en", "Need a quick answer about a product.", "The %s sells for %s.", "Yes, the %s is in stock.", "The %s is sold out.",
+		"The %s is cheaper than the %s.", "Lowest price here: the %s.", "Order %s %s.",
+		"Delivery date: %s.", "This order can no longer be cancelled.", "This order can still be cancelled.", "Done, I've voided order %s.",
+		"Code %s: %d%% off, ends %s.", false, "%d %s %d",
+		"January February March April May June July August September October November December",
+		"has shipped", "has arrived", "has not shipped yet and is being processed", "is cancelled",
+	},
+	{
+		"en", "Hello! I'm hoping you can help me with a little shopping question.", "You can have the %s for %s.", "You're in luck, because there are still some units of the %s waiting in our warehouse.", "I'm so sorry, but there isn't a single %s left on our shelves right now.",
+		"Choosing the %s would save you some money over the %s.", "Out of everything I've shown you, the %s is the most budget-friendly.", "I've had a look for you, and your order %s %s.",
+		"The day set for your parcel's arrival is %s.", "I'm truly sorry, but the window for cancelling this order has closed.", "Please don't worry, you are still free to call this order off.", "As you asked, I've gone ahead and called off your order %s.",
+		"As a little treat, entering %s takes %d%% off your purchase, and the offer runs until %s.", false, "%d %s %d",
+		"January February March April May June July August September October November December",
+		"has left our warehouse and is heading your way", "has safely reached its destination", "is still being carefully put together by our team", "was called off",
+	},
+	{
+		"de", "Kurze Frage zu einem Produkt.", "%s kostet %s.", "%s ist auf Lager.", "%s ist zurzeit vergriffen.",
+		"%s kostet weniger als %s.", "Das günstigste Produkt in dieser Auswahl ist %s.", "Bestellung %s %s.",
+		"Lieferdatum: %s.", "Die Bestellung kann nicht mehr storniert werden.", "Die Bestellung ist noch stornierbar.", "Bestellung %s wurde soeben von mir annulliert.",
+		"Code %s: %d %% Rabatt bis %s.", true, "%d. %s %d",
+		"Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+		"ist verschickt", "wurde geliefert", "ist in Bearbeitung und noch nicht verschickt", "ist annulliert",
+	},
+	{
+		"de", "Hallo! Ich bin auf der Suche nach etwas Schönem und brauche ein wenig Beratung.", "Für %s zahlen Sie bei uns %s.", "Sie haben Glück, von %s liegen noch einige Stück für Sie bereit.", "Es tut mir sehr leid, aber %s haben wir im Augenblick nicht vorrätig.",
+		"Wenn Sie sich für %s entscheiden, sparen Sie gegenüber %s ein wenig Geld.", "Von allem, was ich Ihnen gezeigt habe, schont %s Ihren Geldbeutel am meisten.", "Ich habe gern für Sie nachgesehen: Ihre Bestellung %s %s.",
+		"Der vorgesehene Tag für die Ankunft Ihres Pakets ist der %s.", "So leid es mir tut, diese Bestellung lässt sich nun nicht mehr rückgängig machen.", "Falls Sie es sich anders überlegt haben, können Sie Ihre Bestellung jetzt noch zurückziehen.", "Wie gewünscht habe ich Ihre Bestellung %s gerade rückgängig gemacht.",
+		"Als kleines Dankeschön bekommen Sie mit dem Gutschein %s ganze %d %% Ermäßigung, einlösbar bis einschließlich %s.", true, "%d. %s %d",
+		"Januar Februar März April Mai Juni Juli August September Oktober November Dezember",
+		"hat unser Lager verlassen und reist gerade zu Ihnen", "ist wohlbehalten bei Ihnen eingetroffen", "wird gerade sorgfältig für den Versand vorbereitet", "wurde rückgängig gemacht",
+	},
+	{
+		"fr", "Une question rapide sur un produit.", "%s coûte %s.", "%s est en stock.", "%s est en rupture de stock.",
+		"%s coûte moins cher que %s.", "Meilleur prix de la sélection : %s.", "La commande %s %s.",
+		"Date de livraison : %s.", "Cette commande ne peut plus être annulée.", "Cette commande est toujours annulable.", "Fait : commande %s annulée par mes soins.",
+		"Code %s : %d %% de réduction, fin le %s.", true, "%d %s %d",
+		"janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+		"est partie de l'entrepôt", "a été remise au destinataire", "est en traitement et n'est pas encore partie", "est annulée",
+	},
+	{
+		"fr", "Bonjour ! J'aurais bien besoin de vos conseils pour un achat.", "Vous pouvez vous offrir %s pour %s.", "Vous avez de la chance, il nous reste quelques exemplaires du modèle %s.", "Je suis vraiment navrée, mais le modèle %s est épuisé pour le moment.",
+		"En choisissant %s, vous ferez une petite économie par rapport à %s.", "De tout ce que je vous ai montré, %s est l'option la plus économique.", "J'ai regardé pour vous avec plaisir : votre commande %s %s.",
+		"Le jour fixé pour la remise de votre colis est le %s.", "Je suis sincèrement désolée, mais le délai d'annulation de cette commande est dépassé.", "Rassurez-vous, vous pouvez encore renoncer à cette commande.", "Comme vous le souhaitiez, je me suis chargée d'annuler votre commande %s.",
+		"Petit cadeau : avec %s, vous profitez de %d %% de rabais sur vos achats, et ce jusqu'au %s inclus.", true, "%d %s %d",
+		"janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+		"a quitté nos locaux et voyage vers vous", "est arrivée à bon port", "est préparée avec soin par notre équipe et partira bientôt", "a finalement été annulée",
+	},
+	{
+		"es", "Una duda rápida sobre un producto.", "%s cuesta %s.", "Hay existencias de %s.", "Producto agotado: %s.",
+		"%s cuesta menos que %s.", "El producto de menor precio es %s.", "El pedido %s %s.",
+		"Fecha de entrega: %s.", "El pedido ya no se puede cancelar.", "El pedido aún admite cancelación.", "Hecho: he anulado el pedido %s.",
+		"Código %s: %d %% menos, caduca el %s.", true, "%d de %s de %d",
+		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+		"se ha enviado", "consta como entregado", "se está tramitando y no ha salido aún", "figura como cancelado",
+	},
+	{
+		"es", "¡Hola! Me encantaría que me ayudaran a elegir algo bonito.", "Puede llevarse %s por %s.", "Está de suerte, porque nos quedan unidades de %s listas para enviar.", "Cuánto lo siento, pero ahora mismo no nos queda ninguna unidad de %s.",
+		"Si se decide por %s, se ahorrará un poco de dinero frente a %s.", "De todo lo que le he enseñado, %s es la opción más económica.", "Lo he mirado con mucho gusto y su pedido %s %s.",
+		"Su paquete tiene como fecha de llegada el %s.", "De verdad que lo lamento, pero el plazo para cancelar este pedido ya ha terminado.", "No se preocupe, si cambia de idea aún podemos anularle el pedido.", "Tal como deseaba, he dejado sin efecto su pedido %s.",
+		"Tenemos un detalle para usted: con %s disfrutará de una rebaja del %d %% hasta el %s inclusive.", true, "%d de %s de %d",
+		"enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+		"ha salido de nuestro almacén y viaja hacia usted", "ya está en sus manos", "se está preparando con mucho cariño en nuestro almacén", "quedó sin efecto",
+	},
 }
 
 // files hold a store whose titles are in German and whose currency is neither of the demo stores', and in unseen two stores whose
@@ -196,7 +329,7 @@ type Source struct {
 // Seen has the stores and words that the checks were written with, Unseen others. Whoever changes a check because of a reply of Unseen
 // must write new stores and words.
 var (
-	Seen   = Source{"store", true, slices.Concat(languages, otherLanguages)}
+	Seen   = Source{"store", true, slices.Concat(languages, otherLanguages, newLanguages)}
 	Unseen = Source{"unseen", false, unseenLanguages}
 )
 
