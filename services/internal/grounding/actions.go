@@ -13,37 +13,51 @@ type firstPerson struct {
 	starts    map[string][][]string // folded words before the verb, by the first of them
 	reach     int                   // how many words may stand between the start and the verb
 	verbs     map[string]bool
+	light     map[string]bool // verbs that do so with a noun of changes only: "put the cancellation through"
 	negations map[string]bool
 }
 
+// changes are the beginnings of nouns for what changes something in a shop, in all languages.
+var changes = strings.Fields("cancel anul annul storn refund ruckerstatt erstattung reembols rembours devoluci ruckgabe umtausch exchange echange " +
+	"modific anderung cambio redirect umleitung")
+
 // firstPersons are by the base of the language. The verbs are those that change something in a shop; "I found" and "I checked" are true.
 var firstPersons = map[string]firstPerson{
-	"en": newFirstPerson(3, "i have|ive|i just|i already|i will|ill|i am going to|im going to|i am now|im now|i went ahead and|i called|i have called|ive called|i went ahead and called|i took|i have taken|ive taken",
+	"en": newFirstPerson(3, "i have|ive|i just|i already|i will|ill|i am going to|im going to|i am now|im now|i went ahead and|i called|i have called|ive called|i went ahead and called|i took|i have taken|ive taken|"+
+		"i ve|i have gone ahead and|ive gone ahead and|i put|i did|i made|ive just|i have just|ive now|i have now|ive already",
 		"cancelled canceled changed upgraded updated added removed applied placed booked reserved refunded redirected rerouted "+
 			"forwarded notified informed contacted arranged processed issued sent submitted registered requested passed escalated scheduled "+
 			"extended exchanged activated stopped off care "+
 			"cancel change upgrade update add remove apply place book reserve refund redirect reroute forward notify inform contact arrange "+
-			"process issue send submit register request pass escalate schedule extend exchange activate", "not never no nothing"),
-	"de": newFirstPerson(14, "ich habe|habe ich|ich hab|hab ich|ich werde|werde ich",
+			"process issue send submit register request pass escalate schedule extend exchange activate voided withdrawn revoked scrapped halted reversed",
+		"put made done completed carried confirmed finalized finalised started initiated triggered sorted executed handled performed filed entered logged",
+		"not never no nothing"),
+	"de": newFirstPerson(14, "ich habe|habe ich|ich hab|hab ich|ich werde|werde ich|von mir",
 		"storniert geandert geaendert hinzugefugt hinzugefuegt entfernt bestellt gebucht reserviert erstattet umgeleitet weitergeleitet "+
 			"benachrichtigt informiert veranlasst beauftragt eingelost eingeloest angewendet angewandt gelegt ubermittelt verschickt versendet "+
 			"gesendet verlangert beantragt weitergegeben annulliert gestoppt "+
 			"stornieren andern hinzufugen entfernen bestellen buchen reservieren erstatten umleiten weiterleiten benachrichtigen informieren "+
-			"veranlassen beauftragen einlosen anwenden legen verschicken versenden senden verlangern beantragen weitergeben annullieren stoppen",
+			"veranlassen beauftragen einlosen anwenden legen verschicken versenden senden verlangern beantragen weitergeben annullieren stoppen "+
+			"abgebrochen zuruckgezogen aufgehoben abbestellt widerrufen",
+		"vorgenommen durchgefuhrt ausgefuhrt eingeleitet erledigt abgeschlossen gemacht angestossen ausgelost eingetragen eingereicht bestatigt "+
+			"durchgegeben bearbeitet vollzogen",
 		"nicht nichts kein keine keinen noch"),
-	"fr": newFirstPerson(3, "j ai|jai|je vais|je viens|j avais|je m en suis|je me suis",
+	"fr": newFirstPerson(3, "j ai|jai|je vais|je viens|j avais|je m en suis|je me suis|je vous ai|je t ai|je l ai|je vous l ai|je te l ai",
 		"annule annulee modifie modifiee change changee ajoute ajoutee retire supprime applique commande reserve rembourse redirige transmis "+
 			"prevenu informe contacte demande envoye enregistre prolonge echange active occupe arrete "+
 			"annuler modifier changer ajouter retirer supprimer appliquer commander reserver rembourser rediriger transmettre prevenir informer "+
-			"contacter demander envoyer enregistrer prolonger echanger activer", "pas rien jamais"),
-	"es": newFirstPerson(2, "he|voy a|acabo de",
+			"contacter demander envoyer enregistrer prolonger echanger activer interrompu stoppe resilie",
+		"procede proceder effectue effectuer fait realise lance valide traite confirme finalise mis pris", "pas rien jamais"),
+	"es": newFirstPerson(3, "he|voy a|acabo de",
 		"cancelado anulado cambiado modificado anadido agregado quitado eliminado aplicado pedido reservado reembolsado redirigido reenviado "+
 			"avisado informado contactado solicitado enviado registrado prolongado activado "+
 			"cancelar anular cambiar modificar anadir agregar quitar eliminar aplicar pedir reservar reembolsar redirigir reenviar avisar "+
-			"informar contactar solicitar enviar registrar prolongar activar", "no nada nunca"),
+			"informar contactar solicitar enviar registrar prolongar activar revocado detenido parado",
+		"procedido proceder efectuado efectuar realizado realizar tramitado tramitar gestionado gestionar hecho hacer completado dado dejado "+
+			"lanzado confirmado finalizado ejecutado cursado iniciado", "no nada nunca"),
 }
 
-func newFirstPerson(reach int, starts, verbs, negations string) firstPerson {
+func newFirstPerson(reach int, starts, verbs, light, negations string) firstPerson {
 	set := func(words string) map[string]bool {
 		out := map[string]bool{}
 		for _, w := range strings.Fields(words) {
@@ -51,7 +65,7 @@ func newFirstPerson(reach int, starts, verbs, negations string) firstPerson {
 		}
 		return out
 	}
-	p := firstPerson{starts: map[string][][]string{}, reach: reach, verbs: set(verbs), negations: set(negations)}
+	p := firstPerson{starts: map[string][][]string{}, reach: reach, verbs: set(verbs), light: set(light), negations: set(negations)}
 	for start := range strings.SplitSeq(starts, "|") {
 		words := strings.Fields(start)
 		p.starts[words[0]] = append(p.starts[words[0]], words)
@@ -87,12 +101,25 @@ func (p firstPerson) acts(words []string) bool {
 			if p.negations[w] {
 				break
 			}
-			if p.verbs[w] {
+			if p.verbs[w] || p.verbs[withoutPronoun(w)] || p.light[w] && slices.ContainsFunc(words, isChange) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// isChange reports whether a word names a change.
+func isChange(w string) bool {
+	return slices.ContainsFunc(changes, func(begin string) bool { return strings.HasPrefix(w, begin) })
+}
+
+// withoutPronoun returns a Spanish infinitive without the pronoun at its end: cancelar for cancelarte.
+func withoutPronoun(w string) string {
+	if i := strings.LastIndex(w, "ar"); i > 0 && len(w)-i > 2 && len(w)-i <= 6 {
+		return w[:i+2]
+	}
+	return w
 }
 
 // actionsOf returns the sentences that claim an action, at most limit.

@@ -201,7 +201,8 @@ func endsSentence(gap string, words []text.Word, after text.Word, isCapital bool
 
 func isNumeral(w text.Word) bool { return text.IsDigit(rune(w.Text[0])) }
 
-// hitsOf returns the phrases of the table in some words, in order, the longest at each place. A word may be of several topics.
+// hitsOf returns the phrases of the table in some words, in order, the longest at each place, and none within another of its topic. A word
+// may be of several topics.
 func hitsOf(words []text.Word) []hit {
 	var out []hit
 	for i, w := range words {
@@ -222,7 +223,9 @@ func hitsOf(words []text.Word) []hit {
 		for _, h := range out[first:] {
 			longest = max(longest, len(h.words))
 		}
-		out = append(out[:first], slices.DeleteFunc(out[first:], func(h hit) bool { return len(h.words) < longest })...)
+		out = append(out[:first], slices.DeleteFunc(out[first:], func(h hit) bool {
+			return len(h.words) < longest || slices.ContainsFunc(out[:first], func(o hit) bool { return o.topic == h.topic && i < o.at+len(o.words) })
+		})...)
 	}
 	return out
 }

@@ -16,11 +16,12 @@ type adjective struct {
 
 // adjectives are the known ones. Another one that begins like the name of a property is about that: intense, intensity.
 var adjectives = slices.Concat(
-	adjectivesOf("price", -1, "cheap inexpensive affordabl gunstig billig preiswert barat economi abordabl asequibl"),
+	adjectivesOf("price", -1, "cheap inexpensive affordabl gunstig preisgunstig kostengunstig billig preiswert barat economi abordabl asequibl"),
 	adjectivesOf("price", 1, "expensive pricey teuer cher caro cara"),
 	adjectivesOf("weight", -1, "light leicht leger ligero ligera"), adjectivesOf("weight", 1, "heav schwer lourd pesad"),
 	adjectivesOf("time", 1, "long lang largo larga"), adjectivesOf("time", -1, "short kurz court corto corta"),
-	adjectivesOf("", -1, "low niedrig gering bas bajo baja"), adjectivesOf("", 1, "high hoch hoh haut alto alta elev"))
+	adjectivesOf("", -1, "low niedrig gering klein bas bajo baja reduit reducid small inferior inferieur"),
+	adjectivesOf("", 1, "high hoch hoh haut alto alta elev superior superieur"))
 
 // amountWords compare what a noun or a verb names, as in "costs less", with their signs.
 var amountWords = map[string]int64{
@@ -30,7 +31,7 @@ var amountWords = map[string]int64{
 
 // named are the beginnings of nouns and verbs that name properties.
 var named = map[property][]string{
-	"price":  strings.Fields("cost pric pay kost preis zahl cout prix pay cuest preci pag"),
+	"price":  strings.Fields("cost pric pay spend kost preis zahl ausgeb cout prix pay pai depens tarif cuest coste preci pag gast importe"),
 	"weight": strings.Fields("weigh wieg gewicht poids pese peso pesa"),
 	"time":   strings.Fields("last duration dauer laufzeit duree dura"),
 }
@@ -147,7 +148,7 @@ func isSuperlative(ending string) bool {
 func hasArticle(words []text.Word) bool {
 	for _, w := range slices.Backward(words) {
 		switch w.Text {
-		case "le", "la", "les", "el", "los", "las":
+		case "le", "la", "les", "el", "los", "las", "lo":
 			return true
 		case "un", "une", "una", "es", "est":
 			return false
@@ -287,7 +288,13 @@ func (s *subjects) judgeComparison(o outline, number int, how comparison, before
 	return Undecided, nil
 }
 
-func isThan(w text.Word) bool { return w.Text == "than" || w.Text == "als" || w.Text == "que" }
+func isThan(w text.Word) bool {
+	switch w.Text {
+	case "than", "als", "que", "celui", "celle", "compared", "verglichen", "gegenuber", "comparado", "comparada", "frente":
+		return true
+	}
+	return false
+}
 
 // isRival reports whether a product is one of those of which a superlative says that another has most: of the same category and in
 // stock, with all that the other has of what the clause says and the shopper asks for.
