@@ -97,6 +97,10 @@ func clausesOf(s string, titles []string) []clause {
 	inBrackets := false
 	add := func(end int) {
 		if end > begin {
+			if last := len(out) - 1; last >= 0 && out[last].sentence == sentence && out[last].has("CAN") && isInfinitive(words[begin:end]) {
+				begin -= len(out[last].words) // "die Möglichkeit, sie zu stornieren"
+				out = out[:last]
+			}
 			c := clause{words: words[begin:end], sentence: sentence, line: line, inBrackets: inBrackets}
 			c.start, c.end = c.words[0].Start, c.words[len(c.words)-1].End
 			c.hits = hitsOf(c.words)
@@ -197,6 +201,12 @@ func endsSentence(gap string, words []text.Word, after text.Word, isCapital bool
 	}
 	isUnit := len(words) > 1 && isNumeral(words[len(words)-2]) // "205 g."
 	return isUnit || len(words[len(words)-1].Text) > 2
+}
+
+// isInfinitive reports whether a clause is a German one that goes on with the one before it.
+func isInfinitive(words []text.Word) bool {
+	at := slices.IndexFunc(words, func(w text.Word) bool { return w.Text == "zu" })
+	return at >= 0 && at+1 < len(words) && strings.HasSuffix(words[at+1].Text, "en") && !isWordOf(words[0], "BUT")
 }
 
 func isNumeral(w text.Word) bool { return text.IsDigit(rune(w.Text[0])) }

@@ -120,7 +120,8 @@ func comparisonsOf(words []text.Word) []comparison {
 			how.isMost = true
 		default:
 			how.isMost = isSuperlative(ending)
-			if !isKnown || !how.isMost && ending != "er" && ending != "ier" && ending != "r" {
+			isComparative := ending == "er" || ending == "ier" || ending == "r" || strings.HasPrefix(a.stem, "inferi") || strings.HasPrefix(a.stem, "superi")
+			if !isKnown || !how.isMost && !isComparative {
 				continue
 			}
 		}
@@ -245,8 +246,11 @@ func (s *subjects) judgeComparison(o outline, number int, how comparison, before
 	if product == nil && number > 0 && isRow(o.raw, c.start) && o.clauses[number-1].line == c.line && !o.own[number].mentionsKind(kindProduct) {
 		product = o.refs[number-1].of(kindProduct) // "- Alder: lighter at 254 g"
 	}
+	if product == nil && how.isMost && number+1 < len(o.clauses) && o.clauses[number+1].sentence == c.sentence {
+		product = o.own[number+1].of(kindProduct) // "The cheapest of them, that is Alder"
+	}
 	others := before
-	than := slices.IndexFunc(c.words, isThan)
+	than := how.at + slices.IndexFunc(c.words[how.at:], isThan)
 	switch {
 	case !how.isMost && than > how.at:
 		left, right := s.naming(o.raw, &clause{words: c.words[:than]}), s.naming(o.raw, &clause{words: c.words[than:]})
@@ -290,7 +294,7 @@ func (s *subjects) judgeComparison(o outline, number int, how comparison, before
 
 func isThan(w text.Word) bool {
 	switch w.Text {
-	case "than", "als", "que", "celui", "celle", "compared", "verglichen", "gegenuber", "comparado", "comparada", "frente":
+	case "than", "als", "que", "al", "celui", "celle", "compared", "verglichen", "gegenuber", "comparado", "comparada", "frente":
 		return true
 	}
 	return false
