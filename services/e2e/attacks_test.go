@@ -412,6 +412,8 @@ func TestAModelThatObeysDoesNoHarm(t *testing.T) {
 			}
 		}
 	}
+	counts.mu.Lock() // a summary may still be on its way
+	defer counts.mu.Unlock()
 	t.Logf("%d attack texts, %d turns", len(all), turns)
 	for _, class := range attackClasses {
 		t.Logf("%-26s %6d attempts, %d successes", class, counts.attempts[class], counts.successes[class])
