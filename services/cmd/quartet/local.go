@@ -185,6 +185,14 @@ func (l *local) openModels(ctx context.Context, c localConfig, env environment) 
 	}
 	l.closers = append(l.closers, func() error { cancel(); return wait() })
 	l.notes = append(l.notes, offlineNote)
+	offlineModels := map[string]*model.Traced{offline.Model: l.cfg.Model, offline.ModelFast: l.cfg.FastModel}
+	named := c.models.named(l.cfg, env)
+	l.cfg.NamedModel = func(name string) (*model.Traced, error) {
+		if m := offlineModels[name]; m != nil {
+			return m, nil
+		}
+		return named(name)
+	}
 	return nil
 }
 

@@ -13,7 +13,9 @@ import (
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
+	"github.com/quartet-commerce/quartet/services/gateway"
 	"github.com/quartet-commerce/quartet/services/internal/bundle"
+	"github.com/quartet-commerce/quartet/services/internal/offline"
 	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
@@ -208,5 +210,40 @@ func TestEncryptedBundles(t *testing.T) {
 	}
 	if out, _, code := runWith(t, "", "replay", file); code == 0 {
 		t.Errorf("replayed without keys: %s", out)
+	}
+}
+
+// A newcomer without a key can try models of stores, with recorded turns, too.
+func TestStoresMayChooseTheOfflineModels(t *testing.T) {
+	env := environment{get: func(string) string { return "" }, in: strings.NewReader(""), out: &strings.Builder{}, err: &strings.Builder{}}
+	l, err := openLocal(t.Context(), localConfig{
+		models: &modelFlags{}, logger: newLogger(env, 12), demo: true, gateway: gateway.Settings{StoreModels: []string{offline.ModelFast}},
+		record: &recordFlags{dir: t.TempDir(), keep: bundle.All, ttl: bundle.DefaultTTL},
+	}, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.close() })
+	conn, err := suite.Dial(suite.Gateway, l.cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	stores := gatewayv1.NewStoreServiceClient(conn)
+	got, err := stores.GetStore(t.Context(), &gatewayv1.GetStoreRequest{StoreId: "demo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := got.GetStore()
+	store.Models = map[string]string{suite.Search: offline.ModelFast}
+	if _, err := stores.PutStore(t.Context(), &gatewayv1.PutStoreRequest{Store: store}); err != nil {
+		t.Fatal(err)
+	}
+	reply, err := gatewayv1.NewGatewayServiceClient(conn).Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", Message: "do you have tents?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := reply.GetResults()[0].GetAnswer().GetModel(); got != offline.ModelFast {
+		t.Errorf("model %q answered", got)
 	}
 }
