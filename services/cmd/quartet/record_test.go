@@ -75,6 +75,19 @@ func TestReplayCommand(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "the same reply and spans") || !strings.Contains(out, reply.GetText()) {
 		t.Errorf("code %d, %s%s", code, out, errs)
 	}
+	pages := [][]string{{file}, {"--recorded", "--record-dir", dir, reply.GetTurnId()}}
+	for _, args := range pages {
+		page := filepath.Join(t.TempDir(), "turn.html")
+		if out, errs, code := runWith(t, "", append([]string{"show", "--html", page}, args...)...); code != 0 {
+			t.Errorf("show %v: code %d, %s%s", args, code, out, errs)
+		}
+		if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "product search specialist.") || !strings.Contains(string(html), "<dt>result</dt>") {
+			t.Errorf("show %v: the page lacks the prompt or the result, error %v", args, err)
+		}
+	}
+	if _, errs, code := runWith(t, "", "replay", file, "--set", "prompt=serach@"+file); code != 2 || !strings.Contains(errs, `no model as "serach"`) {
+		t.Errorf("code %d, %s", code, errs)
+	}
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,7 +133,16 @@ func (c *replayChange) set(s string) error {
 
 // load reads the texts of prompts, from files or from a gateway.
 func (c *replayChange) load(ctx context.Context, turns []*bundle.Player, gateway suite.Config) error {
+	asked := make(map[string]bool)
+	for _, p := range turns {
+		for _, call := range p.Inside().Calls {
+			asked[call.Agent] = true
+		}
+	}
 	for agent, source := range c.prompts {
+		if !asked[agent] {
+			return usagef("--set prompt=%s: the turns asked no model as %q, only as %s", agent, agent, strings.Join(slices.Sorted(maps.Keys(asked)), ", "))
+		}
 		text, err := os.ReadFile(source)
 		if errors.Is(err, fs.ErrNotExist) && fault.ValidID(source) {
 			text, err = promptVersion(ctx, turns[0].Start.Store.GetStoreId(), agent, source, gateway)
@@ -311,6 +323,7 @@ func (f *turnFlags) open(ctx context.Context, names []string) (turns []*bundle.P
 func (f *turnFlags) openTurn(ctx context.Context, id string, sealer *seal.Sealer) (_ *bundle.Player, err error) {
 	var client redis.UniversalClient
 	if f.dir == "" {
+		state.LogTo(slog.New(slog.DiscardHandler)) // the error says what the client's own lines would
 		if client, err = state.Open(ctx, f.redis); err != nil {
 			return nil, err
 		}

@@ -38,6 +38,9 @@ func TestShowReadsFiles(t *testing.T) {
 	if raw, err := os.ReadFile(page); err != nil || !strings.Contains(string(raw), "turn_1") {
 		t.Errorf("page: %v", err)
 	}
+	if _, errs, code := runWith(t, "{}", "show", "-"); code == 0 || !strings.Contains(errs, "is no turn") {
+		t.Errorf("an empty object: code %d, %s", code, errs)
+	}
 	for _, args := range [][]string{{"show"}, {"show", "no-such-file"}, {"show", "-"}} {
 		if _, errs, code := runWith(t, "no JSON", args...); code == 0 || errs == "" {
 			t.Errorf("%v: code %d, %s", args, code, errs)

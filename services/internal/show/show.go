@@ -16,6 +16,7 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/bundle"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/internal/usage"
 )
@@ -35,11 +36,12 @@ type step struct {
 // detail is what opens under a step.
 type detail struct{ Title, Text string }
 
-// steps are the rows of a turn, in the order of the stages.
-func steps(t *gatewayv1.Turn) []step {
+// steps are the rows of a turn, in the order of the stages. Inside is nil if the turn was not recorded.
+func steps(t *gatewayv1.Turn, inside *bundle.Inside) []step {
 	reply := t.GetReply()
 	began := reply.GetCreateTime().AsTime()
 	all := []step{route(reply.GetRouting())}
+	all[0].Details = append(all[0].Details, modelCalls(inside, "router", "")...)
 	for _, r := range reply.GetResults() {
 		a := r.GetAnswer()
 		s := timed(began, r.GetStartTime(), r.GetDuration())
@@ -55,9 +57,10 @@ func steps(t *gatewayv1.Turn) []step {
 			s.Details = append(s.Details, detail{"answer", a.GetText()}, detail{"prompt", a.GetPromptVersion()},
 				detail{"ended", strings.ToLower(strings.TrimPrefix(a.GetFinishReason().String(), "FINISH_REASON_"))})
 		}
+		s.Details = append(s.Details, modelCalls(inside, s.Name, r.GetAssignment().GetSubQuery())...)
 		all = append(all, s)
 		for _, c := range a.GetToolCalls() {
-			all = append(all, toolCall(began, c))
+			all = append(all, toolCall(began, c, inside, s.Name))
 		}
 	}
 	if m := reply.GetMerge(); m != nil {
@@ -66,7 +69,23 @@ func steps(t *gatewayv1.Turn) []step {
 		if m.GetUsage() != nil {
 			s.Note += " · " + cmp.Or(m.GetModel(), "model unknown") + " · " + tokens(m.GetUsage())
 		}
+		s.Details = append([]detail{{"prompt", m.GetPromptVersion()}}, modelCalls(inside, "merge", "")...)
 		all = append(all, s)
+	}
+	return all
+}
+
+// modelCalls are what the models of an agent read and answered. Those of a specialist are about one of its sub-queries.
+func modelCalls(inside *bundle.Inside, agent, subQuery string) (all []detail) {
+	if inside == nil {
+		return nil
+	}
+	n := 0
+	for _, c := range inside.Calls {
+		if c.Agent == agent && strings.Contains(c.Prompt, subQuery) {
+			n++
+			all = append(all, detail{fmt.Sprintf("model call %d reads", n), c.Prompt}, detail{fmt.Sprintf("model call %d answers", n), c.Answer})
+		}
 	}
 	return all
 }
@@ -84,13 +103,22 @@ func route(d *routerv1.RoutingDecision) step {
 	for _, n := range d.GetNotes() {
 		s.Details = append(s.Details, detail{"note", n.GetText()})
 	}
+	s.Details = append(s.Details, detail{"prompt", d.GetPromptVersion()})
 	return s
 }
 
-func toolCall(began time.Time, c *specialistv1.ToolCall) step {
+func toolCall(began time.Time, c *specialistv1.ToolCall, inside *bundle.Inside, specialist string) step {
 	s := timed(began, c.GetStartTime(), c.GetDuration())
 	s.Name, s.Depth, s.Note = c.GetToolName(), 1, c.GetSummary()
-	s.Details = []detail{{"arguments", indented(c.GetArgumentsJson())}, {"result, its start", c.GetResultPreview()}}
+	result := detail{"result, its start", c.GetResultPreview()}
+	if inside != nil {
+		for _, r := range inside.Tools {
+			if r.Specialist == specialist && r.Name == c.GetToolName() && r.Arguments == c.GetArgumentsJson() && r.Result != "" {
+				result = detail{"result", indented(r.Result)}
+			}
+		}
+	}
+	s.Details = []detail{{"arguments", indented(c.GetArgumentsJson())}, result}
 	if c.GetError() != "" {
 		s.Failed, s.Note = true, c.GetError()
 	}

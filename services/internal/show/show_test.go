@@ -14,6 +14,8 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/bundle"
 )
 
 var began = time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
@@ -90,7 +92,7 @@ unsupported   49 EUR (LAMP-8)  from call_1 /products/0/price = 48 EUR
 
 func TestHTML(t *testing.T) {
 	var b bytes.Buffer
-	if err := HTML(&b, turn()); err != nil {
+	if err := HTML(&b, turn(), nil); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
@@ -109,13 +111,41 @@ func TestHTML(t *testing.T) {
 	}
 }
 
+// What a recording has beside the reply opens under the step that it is of.
+func TestHTMLOfARecordedTurn(t *testing.T) {
+	inside := &bundle.Inside{
+		Calls: []bundle.AgentCall{
+			{Agent: "router", Prompt: "── user\nA lamp? <b>", Answer: "to search"}, {Agent: "search", Prompt: "Find things. A lamp?", Answer: "→ search_catalog"},
+			{Agent: "search", Prompt: "Of another part.", Answer: "other"}, {Agent: "merge", Prompt: "Join them.", Answer: "Joined."},
+		},
+		Tools: []bundle.ToolResult{
+			{Specialist: "search", Name: "search_catalog", Arguments: `{"query":"sofa"}`, Result: `{"total":7}`},
+			{Specialist: "search", Name: "search_catalog", Arguments: `{"query":"lamp"}`, Result: `{"total":1,"products":["the last one"]}`},
+		},
+	}
+	var b bytes.Buffer
+	if err := HTML(&b, turn(), inside); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"A lamp? &lt;b&gt;", "to search", "Find things.", "→ search_catalog", "the last one", "Join them.", "Joined.", "<dt>result</dt>"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page lacks %s:\n%s", want, b.String())
+		}
+	}
+	for _, not := range []string{"Of another part.", "its start", "&#34;total&#34;: 7"} {
+		if strings.Contains(b.String(), not) {
+			t.Errorf("the page has %s", not)
+		}
+	}
+}
+
 // A turn that lacks everything is shown, too.
 func TestAnEmptyTurn(t *testing.T) {
 	var b bytes.Buffer
 	if err := Text(&b, &gatewayv1.Turn{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := HTML(&b, &gatewayv1.Turn{}); err != nil {
+	if err := HTML(&b, &gatewayv1.Turn{}, nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -24,7 +24,7 @@ const (
 func Text(w io.Writer, t *gatewayv1.Turn) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n> %s\n\n", strings.Join(facts(t), " · "), t.GetMessage())
-	all := steps(t)
+	all := steps(t, nil)
 	total := t.GetReply().GetDuration().AsDuration()
 	for _, s := range all {
 		name := strings.Repeat("  ", s.Depth) + s.Name
