@@ -157,10 +157,7 @@ func (e turnsEval) run(ctx context.Context, scenarios []turns.Scenario, times in
 			// The time of the start tells evaluations of one gateway apart.
 			runs[i] = turns.Ask(turn, e.gateway, s, fmt.Sprintf("eval-%x-%d", began.UnixNano(), i))
 			if e.judge != nil && runs[i].Err == nil {
-				var err error
-				if runs[i].Score, err = turns.JudgeBy(turn, e.judge, s, runs[i].Reply); err != nil {
-					return fmt.Errorf("%s: %w", s.ID, err)
-				}
+				runs[i].Score, runs[i].Unscored = turns.JudgeBy(turn, e.judge, s, runs[i].Reply)
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -41,7 +42,13 @@ func Print(w io.Writer, runs []Run, misses bool) error {
 		if f.MeanScore > 0 {
 			fmt.Fprintf(&b, "   helpful %.1f of 5", f.MeanScore)
 		}
+		if f.Unscored > 0 {
+			fmt.Fprintf(&b, "   %d not scored", f.Unscored)
+		}
 		b.WriteString("\n")
+	}
+	if i := slices.IndexFunc(runs, func(r Run) bool { return r.Unscored != nil }); i >= 0 {
+		fmt.Fprintf(&b, "the first that is not scored: %s: %v\n", runs[i].Scenario.ID, runs[i].Unscored)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

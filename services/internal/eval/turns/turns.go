@@ -160,6 +160,7 @@ type Run struct {
 	Wrong    []string // empty: the run passed
 	Took     time.Duration
 	Score    *Score // of a judge; nil: there is none
+	Unscored error  // why the judge gave no score; nil: it did, or there is no judge
 }
 
 // Passed reports whether a run passed.
@@ -196,7 +197,8 @@ type Figures struct {
 	OutputTokens int64   `json:"output_tokens_per_turn"`
 	CostMicros   int64   `json:"cost_micros_per_turn"` // of the turns whose cost is known
 	Unpriced     int     `json:"turns_of_unknown_cost"`
-	MeanScore    float64 `json:"mean_score,omitempty"`
+	MeanScore    float64 `json:"mean_score,omitempty"` // of the replies that a judge scored
+	Unscored     int     `json:"unscored,omitempty"`
 }
 
 // Measure returns the figures of each store, by its id, and of all under "all".
@@ -234,6 +236,9 @@ func figures(store string, runs []Run) Figures {
 			f.CostMicros += c.GetAmountMicros()
 		} else {
 			f.Unpriced++
+		}
+		if r.Unscored != nil {
+			f.Unscored++
 		}
 		if r.Score != nil {
 			scored++

@@ -85,13 +85,13 @@ func TestFiguresAndReports(t *testing.T) {
 	s := func(id, store string) Scenario { return Scenario{ID: id, Store: store, Messages: []string{"<hi>"}} }
 	runs := []Run{
 		{Scenario: s("a", "one"), Reply: reply(), Took: 10 * time.Millisecond, Score: &Score{Helpful: 4, Reason: "short"}},
-		{Scenario: s("b", "one"), Reply: &gatewayv1.AskResponse{Text: "No."}, Wrong: []string{`does not say "x"`}, Took: 30 * time.Millisecond},
+		{Scenario: s("b", "one"), Reply: &gatewayv1.AskResponse{Text: "No."}, Wrong: []string{`does not say "x"`}, Took: 30 * time.Millisecond, Unscored: errors.New("9 of 5")},
 		{Scenario: s("c", "two"), Err: errors.New("down")},
 	}
 	want := []Figures{
-		{Store: "one", Runs: 2, Passed: 1, PassRate: 0.5, MedianMillis: 30, InputTokens: 50, OutputTokens: 10, CostMicros: 40, Unpriced: 1, MeanScore: 4},
+		{Store: "one", Runs: 2, Passed: 1, PassRate: 0.5, MedianMillis: 30, InputTokens: 50, OutputTokens: 10, CostMicros: 40, Unpriced: 1, MeanScore: 4, Unscored: 1},
 		{Store: "two", Runs: 1, Errors: 1},
-		{Store: "all", Runs: 3, Passed: 1, PassRate: 1. / 3, Errors: 1, MedianMillis: 30, InputTokens: 50, OutputTokens: 10, CostMicros: 40, Unpriced: 1, MeanScore: 4},
+		{Store: "all", Runs: 3, Passed: 1, PassRate: 1. / 3, Errors: 1, MedianMillis: 30, InputTokens: 50, OutputTokens: 10, CostMicros: 40, Unpriced: 1, MeanScore: 4, Unscored: 1},
 	}
 	if diff := cmp.Diff(want, Measure(runs)); diff != "" {
 		t.Errorf("figures (-want +got):\n%s", diff)
@@ -100,7 +100,7 @@ func TestFiguresAndReports(t *testing.T) {
 	if err := errors.Join(Print(&text, runs, true), HTML(&page, runs)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"b (one): <hi>\n  does not say \"x\"\n  No.\n", "c (two): <hi>\n  down", "helpful 4.0 of 5"} {
+	for _, want := range []string{"b (one): <hi>\n  does not say \"x\"\n  No.\n", "c (two): <hi>\n  down", "helpful 4.0 of 5   1 not scored", "not scored: b: 9 of 5"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, text.String())
 		}
