@@ -91,6 +91,8 @@ const (
 	DecisionSource_DECISION_SOURCE_MODEL DecisionSource = 2
 	// The classifier, because there is no model, or the model failed or timed out.
 	DecisionSource_DECISION_SOURCE_FALLBACK DecisionSource = 3
+	// The specialists' examples that are nearest to each part of the message, where the classifier was not certain; no model was asked.
+	DecisionSource_DECISION_SOURCE_EXAMPLES DecisionSource = 4
 )
 
 // Enum value maps for DecisionSource.
@@ -100,12 +102,14 @@ var (
 		1: "DECISION_SOURCE_RULES",
 		2: "DECISION_SOURCE_MODEL",
 		3: "DECISION_SOURCE_FALLBACK",
+		4: "DECISION_SOURCE_EXAMPLES",
 	}
 	DecisionSource_value = map[string]int32{
 		"DECISION_SOURCE_UNSPECIFIED": 0,
 		"DECISION_SOURCE_RULES":       1,
 		"DECISION_SOURCE_MODEL":       2,
 		"DECISION_SOURCE_FALLBACK":    3,
+		"DECISION_SOURCE_EXAMPLES":    4,
 	}
 )
 
@@ -165,6 +169,9 @@ const (
 	// The router failed. Its provisional decision is final if there is one; else the gateway's own classifier decides. Set by the
 	// gateway.
 	DecisionNoteKind_DECISION_NOTE_KIND_ROUTER_FAILED DecisionNoteKind = 11
+	// The message was not compared with the specialists' examples: the embeddings endpoint failed or timed out, or the examples are
+	// not embedded yet. The decision is made without them.
+	DecisionNoteKind_DECISION_NOTE_KIND_EXAMPLES_UNAVAILABLE DecisionNoteKind = 12
 )
 
 // Enum value maps for DecisionNoteKind.
@@ -182,20 +189,22 @@ var (
 		9:  "DECISION_NOTE_KIND_KEYWORDS_IGNORED",
 		10: "DECISION_NOTE_KIND_SPECIALIST_MISSING",
 		11: "DECISION_NOTE_KIND_ROUTER_FAILED",
+		12: "DECISION_NOTE_KIND_EXAMPLES_UNAVAILABLE",
 	}
 	DecisionNoteKind_value = map[string]int32{
-		"DECISION_NOTE_KIND_UNSPECIFIED":        0,
-		"DECISION_NOTE_KIND_REPAIRED":           1,
-		"DECISION_NOTE_KIND_UNKNOWN_SPECIALIST": 2,
-		"DECISION_NOTE_KIND_REMAPPED":           3,
-		"DECISION_NOTE_KIND_RESTORED":           4,
-		"DECISION_NOTE_KIND_TIMED_OUT":          5,
-		"DECISION_NOTE_KIND_MODEL_FAILED":       6,
-		"DECISION_NOTE_KIND_NO_MODEL":           7,
-		"DECISION_NOTE_KIND_MERGED":             8,
-		"DECISION_NOTE_KIND_KEYWORDS_IGNORED":   9,
-		"DECISION_NOTE_KIND_SPECIALIST_MISSING": 10,
-		"DECISION_NOTE_KIND_ROUTER_FAILED":      11,
+		"DECISION_NOTE_KIND_UNSPECIFIED":          0,
+		"DECISION_NOTE_KIND_REPAIRED":             1,
+		"DECISION_NOTE_KIND_UNKNOWN_SPECIALIST":   2,
+		"DECISION_NOTE_KIND_REMAPPED":             3,
+		"DECISION_NOTE_KIND_RESTORED":             4,
+		"DECISION_NOTE_KIND_TIMED_OUT":            5,
+		"DECISION_NOTE_KIND_MODEL_FAILED":         6,
+		"DECISION_NOTE_KIND_NO_MODEL":             7,
+		"DECISION_NOTE_KIND_MERGED":               8,
+		"DECISION_NOTE_KIND_KEYWORDS_IGNORED":     9,
+		"DECISION_NOTE_KIND_SPECIALIST_MISSING":   10,
+		"DECISION_NOTE_KIND_ROUTER_FAILED":        11,
+		"DECISION_NOTE_KIND_EXAMPLES_UNAVAILABLE": 12,
 	}
 )
 
@@ -827,12 +836,13 @@ const file_quartet_router_v1_router_proto_rawDesc = "" +
 	"\rDecisionStage\x12\x1e\n" +
 	"\x1aDECISION_STAGE_UNSPECIFIED\x10\x00\x12\x1e\n" +
 	"\x1aDECISION_STAGE_PROVISIONAL\x10\x01\x12\x18\n" +
-	"\x14DECISION_STAGE_FINAL\x10\x02*\x85\x01\n" +
+	"\x14DECISION_STAGE_FINAL\x10\x02*\xa3\x01\n" +
 	"\x0eDecisionSource\x12\x1f\n" +
 	"\x1bDECISION_SOURCE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15DECISION_SOURCE_RULES\x10\x01\x12\x19\n" +
 	"\x15DECISION_SOURCE_MODEL\x10\x02\x12\x1c\n" +
-	"\x18DECISION_SOURCE_FALLBACK\x10\x03*\xc5\x03\n" +
+	"\x18DECISION_SOURCE_FALLBACK\x10\x03\x12\x1c\n" +
+	"\x18DECISION_SOURCE_EXAMPLES\x10\x04*\xf2\x03\n" +
 	"\x10DecisionNoteKind\x12\"\n" +
 	"\x1eDECISION_NOTE_KIND_UNSPECIFIED\x10\x00\x12\x1f\n" +
 	"\x1bDECISION_NOTE_KIND_REPAIRED\x10\x01\x12)\n" +
@@ -846,7 +856,8 @@ const file_quartet_router_v1_router_proto_rawDesc = "" +
 	"#DECISION_NOTE_KIND_KEYWORDS_IGNORED\x10\t\x12)\n" +
 	"%DECISION_NOTE_KIND_SPECIALIST_MISSING\x10\n" +
 	"\x12$\n" +
-	" DECISION_NOTE_KIND_ROUTER_FAILED\x10\v2]\n" +
+	" DECISION_NOTE_KIND_ROUTER_FAILED\x10\v\x12+\n" +
+	"'DECISION_NOTE_KIND_EXAMPLES_UNAVAILABLE\x10\f2]\n" +
 	"\rRouterService\x12L\n" +
 	"\x05Route\x12\x1f.quartet.router.v1.RouteRequest\x1a .quartet.router.v1.RouteResponse0\x01B\xd4\x01\n" +
 	"\x15com.quartet.router.v1B\vRouterProtoP\x01ZHgithub.com/quartet-commerce/quartet/proto/gen/quartet/router/v1;routerv1\xa2\x02\x03QRX\xaa\x02\x11Quartet.Router.V1\xca\x02\x11Quartet\\Router\\V1\xe2\x02\x1dQuartet\\Router\\V1\\GPBMetadata\xea\x02\x13Quartet::Router::V1b\x06proto3"
