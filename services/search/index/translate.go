@@ -16,9 +16,13 @@ var translationsText string
 // dictionary translates the words of one language into English.
 type dictionary struct {
 	*Language
-	english map[string]string // stems of a phrase -> English phrase
-	// ambiguous are the stems of words that are English, too.
+	// exact and stems have what a phrase means by its folded words and by their stems, the likeliest first. Stems of different words may be
+	// the same.
+	exact, stems map[string][]string
+	// ambiguous are the folded words that are English, too.
 	ambiguous map[string]bool
+	// words are all folded words of the phrases.
+	words map[string]bool
 }
 
 const (
@@ -32,62 +36,109 @@ const (
 var dictionaries = sync.OnceValue(func() []*dictionary {
 	out := []*dictionary{{Language: languageOfTag("de")}, {Language: languageOfTag("fr")}, {Language: languageOfTag("es")}}
 	for _, d := range out {
-		d.english, d.ambiguous = make(map[string]string), make(map[string]bool)
+		d.exact, d.stems = make(map[string][]string), make(map[string][]string)
+		d.ambiguous, d.words = make(map[string]bool), make(map[string]bool)
 	}
-	for line := range strings.Lines(translationsText) {
-		cells := strings.Split(strings.TrimSpace(line), ";")
-		if len(cells) != 1+len(out) {
-			continue // a comment
-		}
-		for i, d := range out {
-			for _, phrase := range strings.Split(cells[1+i], ",") {
-				key := d.key(catalog.Words(phrase))
-				if key != "" && d.english[key] == "" {
-					d.english[key] = cells[0]
-				}
-				if strings.HasPrefix(phrase, "~") {
-					d.ambiguous[key] = true
+	for _, second := range []bool{false, true} {
+		for line := range strings.Lines(translationsText) {
+			cells := strings.Split(strings.TrimSpace(line), ";")
+			if len(cells) != 1+len(out) {
+				continue // a comment
+			}
+			for i, d := range out {
+				for _, phrase := range strings.Split(cells[1+i], ",") {
+					if phrase != "" && strings.HasPrefix(phrase, "+") == second {
+						d.add(phrase, cells[0])
+					}
 				}
 			}
 		}
 	}
 	return out
 })
+
+// add adds what a phrase means, which is less likely than what it was added with before.
+func (d *dictionary) add(phrase, english string) {
+	ws := d.folded(catalog.Words(phrase))
+	for _, w := range ws {
+		d.words[w] = true
+	}
+	if strings.HasPrefix(phrase, "~") {
+		d.ambiguous[ws[0]] = true
+	}
+	key, stems := strings.Join(ws, " "), d.stemmed(ws)
+	d.exact[key] = append(d.exact[key], english)
+	if !slices.Contains(d.stems[stems], english) {
+		d.stems[stems] = append(d.stems[stems], english)
+	}
+}
+
+// lookup returns what folded words mean. Nil: the dictionary does not have them.
+func (d *dictionary) lookup(ws ...string) []string {
+	key := strings.Join(ws, " ")
+	if found := d.exact[key]; found != nil {
+		return found
+	}
+	if found := d.exact[strings.TrimSuffix(key, "s")]; found != nil {
+		return found
+	}
+	return d.stems[d.stemmed(ws)]
+}
+
+func (d *dictionary) stemmed(ws []string) string {
+	stems := make([]string, len(ws))
+	for i, w := range ws {
+		stems[i] = d.Stem(w)
+	}
+	return strings.Join(stems, " ")
+}
+
+// folded are words without accents and without an article or preposition that lost its vowel: "d'eau" is water.
+func (d *dictionary) folded(ws []string) []string {
+	out := make([]string, len(ws))
+	for i, w := range ws {
+		if article, noun, ok := strings.Cut(w, "'"); ok && d.Tag == "fr" && len(article) == 1 {
+			w = noun
+		}
+		out[i] = text.Fold(w)
+	}
+	return out
+}
 
 // englishWordsTranslated are the stems of the English words of the dictionaries.
 var englishWordsTranslated = sync.OnceValue(func() map[string]bool {
 	out := make(map[string]bool)
 	for _, d := range dictionaries() {
-		for _, phrase := range d.english {
-			for _, w := range catalog.Words(phrase) {
-				out[English.Stem(w)] = true
+		for _, meanings := range d.exact {
+			for _, phrase := range meanings {
+				for _, w := range catalog.Words(phrase) {
+					out[English.Stem(w)] = true
+				}
 			}
 		}
 	}
 	return out
 })
 
-// key is a phrase without accents and endings.
-func (d *dictionary) key(ws []string) string {
-	stems := make([]string, len(ws))
-	for i, w := range ws {
-		stems[i] = d.Stem(text.Fold(w))
-	}
-	return strings.Join(stems, " ")
+// translation is a query in English.
+type translation struct {
+	text string
+	// others are what else phrases of the text may mean, by the phrase.
+	others map[string][]string
 }
 
 // toEnglish translates a query if most of its words are in a language that the store has no products in. Otherwise it returns the query.
 // A store whose products are not in English is asked in the shopper's words.
-func (v *Vocabulary) toEnglish(query string, spoken []*Language) string {
+func (v *Vocabulary) toEnglish(query string, spoken []*Language) translation {
+	best, most := translation{text: query}, 0
 	if spoken[0] != English {
-		return query
+		return best
 	}
 	ws := catalog.Words(query)
 	english := v.Lexicons[English]
 	isEnglish := func(w string) bool {
 		return english.stop[w] || english.words.prepositions[w] || english.isKnown(English.Stem(w)) || englishWordsTranslated()[English.Stem(w)]
 	}
-	best, most := query, 0
 	for _, d := range dictionaries() {
 		if slices.Contains(spoken, d.Language) {
 			continue
@@ -101,76 +152,115 @@ func (v *Vocabulary) toEnglish(query string, spoken []*Language) string {
 
 // translate translates what the dictionary has and keeps other words, such as names. more is how many more words are
 // of its language alone than of English alone. It is zero if no word is translated that tells products apart.
-func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) bool) (translated string, more int) {
+func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) bool) (t translation, more int) {
+	t.others = make(map[string][]string)
 	var out, phrase []string
-	foreign := func(words ...string) {
-		if len(words) > 1 || len(words[0]) > 1 && !isEnglish(words[0]) && !d.ambiguous[d.key(words)] {
-			more += len(words)
+	folded := d.folded(ws)
+	isForeign := func(w string) bool {
+		return len(w) > 1 && !isEnglish(w) && !d.ambiguous[w] && !d.ambiguous[strings.TrimSuffix(w, "s")]
+	}
+	foreign := func(ws ...string) {
+		if slices.ContainsFunc(ws, isForeign) {
+			more += len(ws)
 		}
 	}
+	var kept bool // the last word was not translated
 	flush := func() {
 		if d.nounFirst {
 			slices.Reverse(phrase)
 		}
-		out, phrase = append(out, phrase...), nil
+		out, phrase, kept = append(out, phrase...), nil, false
+	}
+	add := func(w string, keep bool) {
+		last := len(phrase) - 1
+		if last >= 0 && !isNumber(w) && (kept && keep || isNumber(phrase[last])) { // "44 inch" and names stay in order
+			phrase[last] += " " + w
+		} else {
+			phrase = append(phrase, w)
+		}
+		kept = keep
 	}
 	content := false
-	for len(ws) > 0 {
-		n := min(longestTranslated, len(ws))
-		for n > 0 && d.english[d.key(ws[:n])] == "" {
+	for at := 0; at < len(ws); {
+		n := min(longestTranslated, len(ws)-at)
+		for n > 0 && d.lookup(folded[at:at+n]...) == nil {
 			n--
 		}
-		english, w := d.english[d.key(ws[:n])], ws[0]
-		switch parts := d.compound(w); {
-		case n > 0 && englishWords.prepositions[english]:
+		w, meanings, parts := ws[at], d.lookup(folded[at:at+n]...), ""
+		if n == 0 {
+			parts = d.compound(folded[at])
+		}
+		switch {
+		case n > 0 && englishWords.prepositions[meanings[0]]:
 			flush()
-			out = append(out, english)
-			foreign(ws[:n]...)
+			out = append(out, meanings[0])
+			foreign(ws[at : at+n]...)
 		case n > 0:
-			phrase = append(phrase, english)
-			content = true
-			foreign(ws[:n]...)
+			add(meanings[0], false)
+			if len(meanings) > 1 {
+				t.others[meanings[0]] = meanings[1:]
+			}
+			content = content || meanings[0] != strings.Join(ws[at:at+n], " ")
+			foreign(ws[at : at+n]...)
 		case parts != "":
-			phrase = append(phrase, parts)
+			add(parts, false)
 			content = true
 			foreign(w)
 		case x.stop[w] || x.words.prepositions[w]: // "de", "der": English says it by the order of words
 			foreign(w)
 		case x.isKnown(x.Stem(w)):
-			phrase = append(phrase, w)
+			add(w, true)
 			foreign(w)
 		default:
-			phrase = append(phrase, w)
-			if isEnglish(w) {
+			add(w, true)
+			if isEnglish(w) && !d.words[folded[at]] {
 				more--
 			}
 		}
-		ws = ws[max(1, n):]
+		at += max(1, n)
 	}
 	flush()
 	if !content {
-		return "", 0
+		return translation{}, 0
 	}
-	return strings.Join(out, " "), more
+	t.text = strings.Join(out, " ")
+	return t, more
 }
 
-// compound translates a word made of two that the dictionary has: "Puppenkleidung" is doll clothes. Empty: it is none.
+// compound translates a word made of several that the dictionary has: "Puppenkleidung" is doll clothes. Empty: it is none.
 func (d *dictionary) compound(word string) string {
 	if d.Tag != "de" {
 		return ""
 	}
-	for i := len(word) - shortestPart; i >= shortestPart; i-- {
-		head, tail := word[:i], d.english[d.key([]string{word[i:]})]
-		if tail == "" {
+	for i := shortestPart; i <= len(word)-shortestPart; i++ { // the longest tail first
+		tail := d.lookup(word[i:])
+		if tail == nil {
 			continue
 		}
 		for _, link := range [...]string{"", "s", "n", "en", "es"} {
-			if first, ok := strings.CutSuffix(head, link); ok {
-				if english := d.english[d.key([]string{first})]; english != "" {
-					return english + " " + tail
-				}
+			first, ok := strings.CutSuffix(word[:i], link)
+			if !ok {
+				continue
+			}
+			head := d.compound(first)
+			if found := d.lookup(first); found != nil {
+				head = found[0]
+			}
+			if head != "" {
+				return head + " " + tail[0]
 			}
 		}
 	}
 	return ""
+}
+
+// alternatives adds what else the words of a translated query may mean.
+func (t translation) alternatives(q *Query) {
+	for phrase, others := range t.others {
+		for _, w := range catalog.Words(phrase) {
+			if at := q.position(w); at >= 0 {
+				q.Terms[at].Alternatives = append(q.Terms[at].Alternatives, others...)
+			}
+		}
+	}
 }

@@ -8,7 +8,7 @@ import (
 func TestQueriesToEnglishProductsAreTranslated(t *testing.T) {
 	v := NewVocabulary(nil)
 	for query, want := range map[string]string{
-		"Fahrradschloss 2 Meter":          "fahrradschloss 2 metre",
+		"Fahrradschloss 2 Meter":          "bicycle lock 2 metre",
 		"schwarze Stiefel für Herren":     "black boots men",
 		"Puppenkleidung":                  "doll clothes",
 		"Hose für Kinder":                 "trousers children",

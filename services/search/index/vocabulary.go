@@ -136,8 +136,8 @@ func (v *Vocabulary) Parse(query string, spoken ...*Language) Query {
 	if len(spoken) == 0 {
 		spoken = Languages[:1]
 	}
-	query = v.toEnglish(query, spoken)
-	ws := catalog.Words(query)
+	translated := v.toEnglish(query, spoken)
+	ws := catalog.Words(translated.text)
 	best, most := spoken[0], 0
 	for _, l := range spoken {
 		n := 0
@@ -150,7 +150,9 @@ func (v *Vocabulary) Parse(query string, spoken ...*Language) Query {
 			best, most = l, n
 		}
 	}
-	return v.Lexicons[best].Parse(query, spoken)
+	q := v.Lexicons[best].Parse(translated.text, spoken)
+	translated.alternatives(&q)
+	return q
 }
 
 // Language is one that products may be written in. It is immutable.
