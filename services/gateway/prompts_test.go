@@ -158,6 +158,7 @@ func TestBadPromptsAreRefused(t *testing.T) {
 		"have 90 percent, must have 100":               second(prompts.ActivatePrompt(t.Context(), &gatewayv1.ActivatePromptRequest{Agent: "search", Shares: []*gatewayv1.PromptShare{{Version: "builtin", Percent: 90}}})),
 		"is there twice":                               second(prompts.ActivatePrompt(t.Context(), &gatewayv1.ActivatePromptRequest{Agent: "search", Shares: []*gatewayv1.PromptShare{{Version: "builtin", Percent: 50}, {Version: "builtin", Percent: 50}}})),
 		`store.models[search]: is "tiny", must be one`: second(h.stores.PutStore(t.Context(), &gatewayv1.PutStoreRequest{Store: &gatewayv1.Store{StoreId: "s", Name: "S", CurrencyCode: "EUR", Models: map[string]string{"search": "tiny"}}})),
+		`store.models: has the agent "serach"`:         second(h.stores.PutStore(t.Context(), &gatewayv1.PutStoreRequest{Store: &gatewayv1.Store{StoreId: "s", Name: "S", CurrencyCode: "EUR", Models: map[string]string{"serach": "small"}}})),
 	} {
 		wantStatus(t, err, codes.InvalidArgument, "INVALID_FIELD")
 		if err == nil || !strings.Contains(err.Error(), want) {

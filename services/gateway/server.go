@@ -97,7 +97,7 @@ func (s *Service) Close(ctx context.Context) { s.summaries.Close(ctx) }
 // Register adds the services to a gRPC server.
 func (s *Service) Register(r grpc.ServiceRegistrar) {
 	gatewayv1.RegisterGatewayServiceServer(r, &server{service: s})
-	turns := &turnServer{threads: s.threads, now: s.cfg.Now, ttl: s.cfg.ThreadTTL}
+	turns := &turnServer{threads: s.threads, stores: s.stores, now: s.cfg.Now, ttl: s.cfg.ThreadTTL}
 	gatewayv1.RegisterTurnServiceServer(r, turns)
 	gatewayv1.RegisterUsageServiceServer(r, &usageServer{turns: turns, service: s})
 	customerv1.RegisterCustomerServiceServer(r, &customerServer{server: &server{service: s}})

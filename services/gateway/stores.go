@@ -147,8 +147,8 @@ func (s *Service) checkStore(store *gatewayv1.Store) error {
 	check.OptionalID("store.prompt_variant", store.GetPromptVariant())
 	if check.Count("store.models", len(store.GetModels()), maxAgents) {
 		for _, agent := range slices.Sorted(maps.Keys(store.GetModels())) {
-			if !specialistName.MatchString(agent) {
-				check.Addf("store.models", "has the agent %q, must be 1 to 64 characters of a-z 0-9 -, such as \"search\"", agent)
+			if agents := s.agents(); !slices.Contains(agents, agent) {
+				check.Addf("store.models", "has the agent %q, must be one of: %s", agent, strings.Join(agents, ", "))
 			}
 			s.checkModel(&check, "store.models["+agent+"]", store.GetModels()[agent])
 		}

@@ -55,6 +55,7 @@ func (s *server) RecordFeedback(ctx context.Context, req *gatewayv1.RecordFeedba
 type turnServer struct {
 	gatewayv1.UnsafeTurnServiceServer
 	threads *threads.Store
+	stores  stores
 	now     func() time.Time
 	ttl     time.Duration
 }
@@ -79,8 +80,7 @@ func (s *turnServer) ListTurns(ctx context.Context, req *gatewayv1.ListTurnsRequ
 		limit = 20
 	}
 	resp, read, last := &gatewayv1.ListTurnsResponse{}, 0, threads.Cursor{}
-	first, end := s.times(req.GetFilter().GetStartTime(), req.GetFilter().GetEndTime())
-	done, err := s.threads.Turns(ctx, req.GetStoreId(), first, end, from, func(t *gatewayv1.Turn, at threads.Cursor) bool {
+	done, err := s.read(ctx, req.GetStoreId(), req.GetFilter(), from, func(t *gatewayv1.Turn, at threads.Cursor) bool {
 		if passes(t, req.GetFilter()) {
 			resp.Turns = append(resp.Turns, t)
 		}
@@ -107,8 +107,7 @@ func (s *turnServer) ExportTurns(
 		return err
 	}
 	var sendErr error
-	first, end := s.times(req.GetFilter().GetStartTime(), req.GetFilter().GetEndTime())
-	_, err := s.threads.Turns(stream.Context(), req.GetStoreId(), first, end, threads.Cursor{}, func(t *gatewayv1.Turn, _ threads.Cursor) bool {
+	_, err := s.read(stream.Context(), req.GetStoreId(), req.GetFilter(), threads.Cursor{}, func(t *gatewayv1.Turn, _ threads.Cursor) bool {
 		if passes(t, req.GetFilter()) {
 			sendErr = stream.Send(&gatewayv1.ExportTurnsResponse{Turn: t})
 		}
@@ -133,6 +132,24 @@ func cursorOf(token string) (threads.Cursor, bool) {
 	return threads.Cursor{Score: score, TurnID: parts[1]}, err == nil && fault.ValidID(parts[1])
 }
 
+// between are the times of a request.
+type between interface {
+	GetStartTime() *timestamppb.Timestamp
+	GetEndTime() *timestamppb.Timestamp
+}
+
+// read calls visit for the turns of a store, from a cursor on, until it returns false. Done is whether all were visited. A store that does
+// not exist is an error: no turns would be read as a quiet day.
+func (s *turnServer) read(
+	ctx context.Context, storeID string, times between, from threads.Cursor, visit func(*gatewayv1.Turn, threads.Cursor) bool,
+) (done bool, err error) {
+	if _, err := s.stores.get(ctx, storeID); err != nil {
+		return false, err
+	}
+	first, end := s.times(times.GetStartTime(), times.GetEndTime())
+	return s.threads.Turns(ctx, storeID, first, end, from, visit)
+}
+
 // times returns the first instant of a request, and the first one that is too late. No turn is older than the time to live of threads.
 func (s *turnServer) times(start, late *timestamppb.Timestamp) (first, end time.Time) {
 	first, end = s.now().Add(-s.ttl-24*time.Hour), s.now().Add(time.Second)
@@ -152,6 +169,9 @@ func checkTimes(check *fault.Checker, within string, start, end *timestamppb.Tim
 	}
 	if end != nil && !end.IsValid() {
 		check.Addf(within+"end_time", "is no valid time")
+	}
+	if start.IsValid() && end.IsValid() && !start.AsTime().Before(end.AsTime()) {
+		check.Addf(within+"end_time", "must be after start_time")
 	}
 }
 

@@ -172,6 +172,17 @@ func TestBadFeedbackAndFiltersAreRefused(t *testing.T) {
 	if diff := cmp.Diff([]string{"filter.start_time", "filter.specialist", "filter.confidence_below", "filter.rating", "limit", "page_token"}, badFields(err)); diff != "" {
 		t.Errorf("%v: fields (-want +got):\n%s", err, diff)
 	}
+	_, err = turns.ListTurns(t.Context(), &gatewayv1.ListTurnsRequest{StoreId: "demo", Filter: &gatewayv1.TurnFilter{StartTime: &timestamppb.Timestamp{Seconds: 9}, EndTime: &timestamppb.Timestamp{Seconds: 9}}})
+	if diff := cmp.Diff([]string{"filter.end_time"}, badFields(err)); diff != "" {
+		t.Errorf("%v: fields (-want +got):\n%s", err, diff)
+	}
+	// A misspelled store is no store without turns.
+	if _, err = turns.ListTurns(t.Context(), &gatewayv1.ListTurnsRequest{StoreId: "dmeo"}); status.Code(err) != codes.NotFound {
+		t.Errorf("turns of an unknown store: %v", err)
+	}
+	if _, err = gatewayv1.NewUsageServiceClient(h.dial("gateway")).QueryUsage(t.Context(), &gatewayv1.QueryUsageRequest{StoreId: "dmeo"}); status.Code(err) != codes.NotFound {
+		t.Errorf("usage of an unknown store: %v", err)
+	}
 	_, err = h.client.RecordFeedback(t.Context(), &gatewayv1.RecordFeedbackRequest{
 		StoreId: "demo", TurnId: "turn_none", Feedback: &gatewayv1.Feedback{Rating: gatewayv1.Rating_RATING_HELPFUL},
 	})

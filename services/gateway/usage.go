@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
@@ -45,7 +44,7 @@ func (s *usageServer) QueryUsage(ctx context.Context, req *gatewayv1.QueryUsageR
 	}
 	sums := make(map[group]*gatewayv1.UsageSum)
 	last := make(map[group]string) // the turn that was counted last
-	err := s.each(ctx, req.GetStoreId(), req.GetStartTime(), req.GetEndTime(), func(t *gatewayv1.Turn) bool {
+	err := s.each(ctx, req.GetStoreId(), req, func(t *gatewayv1.Turn) bool {
 		for _, part := range usedBy(t.GetReply()) {
 			key := groupOf(part, split)
 			sum := sums[key]
@@ -82,7 +81,7 @@ func (s *usageServer) StreamUsage(
 		return err
 	}
 	var sendErr error
-	err := s.each(stream.Context(), req.GetStoreId(), req.GetStartTime(), req.GetEndTime(), func(t *gatewayv1.Turn) bool {
+	err := s.each(stream.Context(), req.GetStoreId(), req, func(t *gatewayv1.Turn) bool {
 		for _, part := range usedBy(t.GetReply()) {
 			if sendErr == nil {
 				sendErr = stream.Send(part)
@@ -107,7 +106,7 @@ func (s *usageServer) ListUnansweredQuestions(
 	}
 	byWords := make(map[string]*gatewayv1.UnansweredQuestion)
 	var all []*gatewayv1.UnansweredQuestion // in the order of the newest
-	err := s.each(ctx, req.GetStoreId(), req.GetStartTime(), req.GetEndTime(), func(t *gatewayv1.Turn) bool {
+	err := s.each(ctx, req.GetStoreId(), req, func(t *gatewayv1.Turn) bool {
 		for _, r := range t.GetReply().GetResults() {
 			e := r.GetAnswer().GetEvidence()
 			if r.GetFailure() == nil && (e.GetEmpty() == 0 || e.GetFound()+e.GetNear() > 0) {
@@ -137,11 +136,8 @@ func (s *usageServer) ListUnansweredQuestions(
 }
 
 // each calls visit for the turns of a time, the newest first, until it returns false.
-func (s *usageServer) each(ctx context.Context, storeID string, start, late *timestamppb.Timestamp, visit func(*gatewayv1.Turn) bool) error {
-	first, end := s.turns.times(start, late)
-	_, err := s.turns.threads.Turns(ctx, storeID, first, end, threads.Cursor{}, func(t *gatewayv1.Turn, _ threads.Cursor) bool {
-		return visit(t)
-	})
+func (s *usageServer) each(ctx context.Context, storeID string, times between, visit func(*gatewayv1.Turn) bool) error {
+	_, err := s.turns.read(ctx, storeID, times, threads.Cursor{}, func(t *gatewayv1.Turn, _ threads.Cursor) bool { return visit(t) })
 	return err
 }
 
