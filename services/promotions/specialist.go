@@ -31,9 +31,8 @@ var examples string
 func (s *server) definition() specialist.Definition {
 	return specialist.Definition{
 		Name: "promotions",
-		Purpose: "Answers questions about promotions, discounts, coupon and voucher codes, deals and free shipping offers, and " +
-			"finds the one that saves the shopper most on their cart, also if the cart were changed (\"what would I pay with this " +
-			"code if I add ...\"). Not for product prices, refunds or shipping times.",
+		Purpose: "Promotions, discounts, codes, deals and free shipping: what they save on the cart, also if it were changed (\"what " +
+			"would I pay with this code if I add ...\"). Not product prices, refunds or shipping times.",
 		Examples:    strings.Split(strings.TrimSpace(examples), "\n"),
 		Keywords:    vocabulary,
 		Prompt:      prompt,
@@ -66,8 +65,7 @@ func (s *server) tools(t *specialist.Turn) []agentloop.Tool {
 	read := specialist.Memoise(func(ctx context.Context) (offers, error) { return s.offersFor(ctx, t) })
 	return []agentloop.Tool{
 		agentloop.NewTool(listTool,
-			"Lists the store's promotions, discounts, offers and codes, with what each saves on the shopper's cart, or why it does "+
-				"not apply.",
+			"Lists offers and codes: what each saves on the cart, or why it does not apply.",
 			s.listPromotions(t, read)),
 	}
 }

@@ -14,23 +14,24 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/services/internal/carttool"
 	"github.com/quartet-commerce/quartet/services/internal/money"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 const catalogTool = "search_catalog"
 
-const catalogDescription = `Searches the catalog for products by their words, as for a gift or to look one up. Says what is in the cart already.`
+const catalogDescription = `Finds products by words: gifts, or one that is named.`
 
 // catalogArgs are the arguments of search_catalog: those of the search specialist's tool that a recommendation needs.
 type catalogArgs struct {
-	Query    string            `json:"query" jsonschema:"A few words in the catalog's language."`
-	Category string            `json:"category,omitempty"`
-	MinPrice *float64          `json:"min_price,omitempty"`
-	MaxPrice *float64          `json:"max_price,omitempty"`
-	Options  map[string]string `json:"options,omitempty" jsonschema:"Such as {\"size\": \"42\"}."`
-	Sort     string            `json:"sort,omitempty" jsonschema:"relevance, rating, price_low_to_high or price_high_to_low."`
-	Limit    int               `json:"limit,omitempty" jsonschema:"1 to 20. Default: 4."`
+	Query    string         `json:"query"`
+	Category string         `json:"category,omitempty"`
+	MinPrice *float64       `json:"min_price,omitempty"`
+	MaxPrice *float64       `json:"max_price,omitempty"`
+	Options  map[string]any `json:"options,omitempty"`
+	Sort     string         `json:"sort,omitempty" jsonschema:"rating, price_low_to_high or price_high_to_low"`
+	Limit    int            `json:"limit,omitempty"`
 }
 
 // sorts are the values of the sort argument.
@@ -102,7 +103,7 @@ func (t *turn) searchCatalog(ctx context.Context, in catalogArgs) (similarResult
 
 // searchBy searches for what the arguments ask for. A category that the store does not have is searched for as words.
 func (r *similarRequest) searchBy(ctx context.Context, in catalogArgs) (*catalogv1.SearchProductsResponse, error) {
-	filter := &catalogv1.Filter{InStock: true, Options: in.Options}
+	filter := &catalogv1.Filter{InStock: true, Options: carttool.Texts(in.Options)}
 	if in.MinPrice != nil || in.MaxPrice != nil {
 		code, err := r.currency(ctx)
 		if err != nil {

@@ -34,8 +34,8 @@ var examples string
 func (s *Service) definition() specialist.Definition {
 	return specialist.Definition{
 		Name: "recommend",
-		Purpose: "Knows the shopper's cart and recommends: what goes with the cart or with a product, alternatives to a " +
-			"product, gift ideas. Also answers what is in the cart and what it comes to.",
+		Purpose: "Recommends what goes with the cart or a product, alternatives, gift ideas. Also says what is in the cart and what it " +
+			"comes to.",
 		Examples:      strings.Split(strings.TrimSpace(examples), "\n"),
 		Keywords:      vocabulary,
 		Prompt:        prompt,
@@ -94,8 +94,7 @@ func (s *Service) readCart(ctx context.Context, storeID, cartID string) (*cartv1
 
 const similarTool = "similar_products"
 
-const similarDescription = `Finds products that go with, or could replace, those in product_ids. Leaves out what is in the cart or ` +
-	`sold out.`
+const similarDescription = `Finds products that go with others, or could replace them.`
 
 // cartAnchor stands among product_ids for what is in the cart.
 const cartAnchor = "cart"
@@ -109,12 +108,12 @@ const (
 
 // similarArgs are the arguments of similar_products.
 type similarArgs struct {
-	ProductIDs []string `json:"product_ids,omitempty" jsonschema:"Ids or titles; or cart, for what is in it."`
-	Query      string   `json:"query,omitempty" jsonschema:"Further wishes in a few words."`
-	Relation   string   `json:"relation,omitempty" jsonschema:"complement or alternative. Default: both."`
+	ProductIDs []string `json:"product_ids,omitempty" jsonschema:"ids or titles, or cart"`
+	Query      string   `json:"query,omitempty" jsonschema:"further wishes"`
+	Relation   string   `json:"relation,omitempty" jsonschema:"complement, alternative; default both"`
 	MaxPrice   *float64 `json:"max_price,omitempty"`
-	Cheaper    bool     `json:"cheaper,omitempty" jsonschema:"Only alternatives that cost less than product_ids."`
-	Limit      int      `json:"limit,omitempty" jsonschema:"1 to 20. Default: 4."`
+	Cheaper    bool     `json:"cheaper,omitempty" jsonschema:"than product_ids"`
+	Limit      int      `json:"limit,omitempty"`
 
 	fromCart bool // product_ids name the cart
 }
@@ -262,7 +261,13 @@ func (t *turn) present(hits []*catalogv1.Hit, query, note string) similarResult 
 		t.AddProducts(productview.Choice(product, variants, reason))
 	}
 	t.Found(len(items))
-	return similarResult{Products: productview.List(items, query, t.SubQuery), Note: note}
+	views := productview.List(items, query, t.SubQuery)
+	for i := range views {
+		if views[i].Reason != "" {
+			views[i].About = "" // the reason says why
+		}
+	}
+	return similarResult{Products: views, Note: note}
 }
 
 // matched returns the variants of a hit that passed the filter.

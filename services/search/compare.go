@@ -16,7 +16,7 @@ import (
 
 const compareTool = "compare_products"
 
-const compareDescription = `Compares 2 to 5 products side by side: the facts in which they differ first.`
+const compareDescription = `Compares 2 to 5 products, differences first.`
 
 const (
 	minCompared = 2
@@ -25,7 +25,7 @@ const (
 
 // compareArgs are the arguments of compare_products.
 type compareArgs struct {
-	ProductIDs []string `json:"product_ids" jsonschema:"Ids or titles."`
+	ProductIDs []string `json:"product_ids" jsonschema:"ids or titles"`
 }
 
 // comparedFacts is what compare_products returns.

@@ -371,7 +371,7 @@ func TestAnAnswerHasTheProductsOfEveryWish(t *testing.T) {
 	if calls := answer.GetToolCalls(); len(calls) != 3 || answer.GetFinishReason() != specialistv1.FinishReason_FINISH_REASON_STOP {
 		t.Errorf("%d calls, finish reason %v", len(calls), answer.GetFinishReason())
 	}
-	if !strings.Contains(model.Requests()[0].Messages[0].Text, "for several wishes once for each, in one step. Answer each") {
+	if !strings.Contains(model.Requests()[0].Messages[0].Text, "once for each wish, in one step. Answer each") {
 		t.Error("the prompt does not say how to answer several wishes")
 	}
 }

@@ -41,8 +41,7 @@ var examples string
 func (s *Service) definition() specialist.Definition {
 	return specialist.Definition{
 		Name: "search",
-		Purpose: "Finds products in the store's catalog: what the store sells, prices, sizes, colours, stock, the cheapest or " +
-			"dearest of a kind, how many there are, and facts about a product.",
+		Purpose: "Finds products: what the store sells, prices, sizes, colours, stock, facts, the cheapest or dearest, how many there are.",
 		Examples:  strings.Split(strings.TrimSpace(examples), "\n"),
 		Keywords:  speaksFor,
 		Prompt:    prompt,
@@ -94,28 +93,27 @@ var speaksFor = map[float64][]string{
 
 // searchArgs are the arguments of search_catalog.
 type searchArgs struct {
-	Query      string         `json:"query" jsonschema:"A few words in the catalog's language, or a product id."`
-	Category   string         `json:"category,omitempty" jsonschema:"A category of the store."` // categoryText
+	Query      string         `json:"query" jsonschema:"or a product id"`
+	Category   string         `json:"category,omitempty" jsonschema:"of the store"` // categoryText
 	Brand      string         `json:"brand,omitempty"`
 	MinPrice   *float64       `json:"min_price,omitempty"`
 	MaxPrice   *float64       `json:"max_price,omitempty"`
-	Options    map[string]any `json:"options,omitempty" jsonschema:"Such as size, colour."`
-	Attributes map[string]any `json:"attributes,omitempty" jsonschema:"Such as {\"waterproof\": \"true\", \"weight\": \"<=300 g\"}."` // attributesText
-	InStock    *bool          `json:"in_stock,omitempty" jsonschema:"False: sold out too."`
-	Sort       string         `json:"sort,omitempty" jsonschema:"rating, price_low_to_high, price_high_to_low, or by a number: weight_low_to_high."`
-	Limit      int            `json:"limit,omitempty" jsonschema:"1 to 20. Default: 5."`
+	Options    map[string]any `json:"options,omitempty"`
+	Attributes map[string]any `json:"attributes,omitempty" jsonschema:"such as weight: <=300 g"` // attributesText
+	InStock    *bool          `json:"in_stock,omitempty" jsonschema:"false: sold out too"`
+	Sort       string         `json:"sort,omitempty" jsonschema:"rating, price_low_to_high, weight_high_to_low ..."`
+	Limit      int            `json:"limit,omitempty"`
 }
 
 // bilingualArgs are the arguments of search_catalog where the catalog is in several languages.
 type bilingualArgs struct {
 	searchArgs
-	Translation string `json:"translation,omitempty" jsonschema:"The query in another language of the catalog. Products that match either are found."`
+	Translation string `json:"translation,omitempty" jsonschema:"the query in another language of the catalog"`
 }
 
 const catalogTool = "search_catalog"
 
-const searchDescription = `Searches the catalog for products. Returns the best, the number of all matches (total) and their price range, or ` +
-	`the nearest if none fits.`
+const searchDescription = `Finds products, with total and price range of all that match, or the nearest.`
 
 const (
 	defaultListed = 5

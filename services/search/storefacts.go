@@ -35,8 +35,8 @@ const (
 
 // What the schema of search_catalog says of categories and attributes where the store's are not named.
 const (
-	categoryText   = "A category of the store."
-	attributesText = `Such as {"waterproof": "true", "weight": "<=300 g"}.`
+	categoryText   = "of the store"
+	attributesText = `such as weight: <=300 g`
 )
 
 // fitTools names the languages and the categories of a store in the definition of search_catalog. Without a catalog, or when it cannot
@@ -90,10 +90,10 @@ func (f storeFacts) fit(tool *agentloop.Tool) {
 		tool.Parameters = severalLanguages
 	}
 	if f.categories != "" {
-		replaceText(tool, categoryText, "The store has: "+f.categories)
+		replaceText(tool, categoryText, f.categories)
 	}
 	if f.attributes != "" {
-		replaceText(tool, attributesText, attributesText+" Recorded: "+f.attributes)
+		replaceText(tool, attributesText, attributesText+"; recorded: "+f.attributes)
 	}
 }
 

@@ -31,7 +31,8 @@ type guestArgs struct {
 	wish
 }
 
-// maxOthersShown is how many other orders a model is shown, and maxOthersBeside how many when the order was named.
+// maxOthersShown is how many other orders a model is shown, and maxOthersBeside how many when its item was named. Beside an
+// order that was named by its number, there are none.
 const (
 	maxOthersShown  = 8
 	maxOthersBeside = 3
@@ -134,7 +135,10 @@ func (t *turnTools) lookupOrder(ctx context.Context, in orderArgs) (orderResult,
 		return orderResult{Note: note, OtherOrders: otherOrders(latest, total, "", maxOthersShown)}, nil
 	}
 	limit := maxOthersShown
-	if id != "" || in.Item != "" {
+	switch {
+	case id != "":
+		limit = 0
+	case in.Item != "":
 		limit = maxOthersBeside
 	}
 	r := t.present(ctx, f, in.wish)

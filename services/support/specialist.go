@@ -37,9 +37,9 @@ var examples string
 func (s *Service) definition() specialist.Definition {
 	return specialist.Definition{
 		Name: "support",
-		Purpose: "Answers questions about the shopper's own orders (status, tracking, delivery) and about the store's rules " +
-			"(returns, refunds, shipping, warranty, payment, contact). Also takes greetings, thanks, complaints, requests for a " +
-			"human, and anything else that no other specialist is for.",
+		Purpose: "The shopper's own orders (status, tracking, delivery) and the store's rules (returns, refunds, shipping, warranty, " +
+			"payment, contact). Also greetings, thanks, complaints, requests for a human, and anything " +
+			"else that no other specialist is for.",
 		Examples:      strings.Split(strings.TrimSpace(examples), "\n"),
 		Keywords:      vocabulary,
 		Prompt:        prompt,
@@ -83,11 +83,10 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 	tools := []agentloop.Tool{
 		tt.orderTool(),
 		agentloop.NewTool(searchPolicies,
-			"Searches the store's documents on its rules and services: returns, refunds, shipping, warranty, payment, privacy, contact "+
-				"... If nothing is found, try once with other words or in English.",
+			"Searches the store's documents. If nothing is found, try once with other words or in English.",
 			tt.searchPolicies),
 		agentloop.NewTool("suggest_handoff",
-			"Suggests that a person takes over, if the shopper asks for one or is in distress.",
+			"Suggests a person.",
 			tt.suggestHandoff),
 	}
 	if t.Cart != nil { // for questions such as how much is missing for free delivery
@@ -100,14 +99,12 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 func (t *turnTools) orderTool() agentloop.Tool {
 	if t.turn.Scope.CustomerID == "" {
 		return withActionNames(agentloop.NewTool(lookupOrder,
-			"Looks up an order of a shopper who is not signed in, by its number and its e-mail address or postal code: status, items, "+
-				"delivery, tracking, and what can be done with it. Ask a shopper who names no number to sign in, or for the number and one "+
-				"of the two.",
+			"Looks up an order by its number and its e-mail address or postal code. Ask a shopper who names no number to sign in, or for "+
+				"the number and one of the two.",
 			t.lookupGuestOrder))
 	}
 	return withActionNames(agentloop.NewTool(lookupOrder,
-		"Looks up the shopper's order or parcel, by order_id or item, else the latest: status, items, delivery, tracking, and what can "+
-			"be done with it.",
+		"An order by order_id or item, else the latest, and what can be done with it.",
 		t.lookupOrder))
 }
 
@@ -143,7 +140,7 @@ func (s *Service) forModel(ctx context.Context, cause error, words string) error
 }
 
 type searchArgs struct {
-	Query string `json:"query" jsonschema:"a few words"`
+	Query string `json:"query"`
 	Full  bool   `json:"full,omitempty" jsonschema:"whole passages"`
 }
 

@@ -43,7 +43,7 @@ func TestThePromptSaysHowToSpeak(t *testing.T) {
 	servicetest.Answer(t, c.conn, scope.Scope{StoreID: "one", CustomerID: "ada"}, "hi")
 	said := model.Requests()[0].Messages[0].Text
 	for _, rule := range []string{
-		"you are sorry", "one to four sentences", "Use the language named below", "Never list or recommend products", "Promise nothing beyond the results", "will pass it on",
+		"one short apology", "one to four sentences", "in the language named below", "Never list or recommend products", "promise only what tools returned", "pass it on",
 	} {
 		if !strings.Contains(said, rule) {
 			t.Errorf("the prompt does not say %q", rule)

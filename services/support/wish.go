@@ -21,13 +21,13 @@ import (
 
 // wish is what a shopper wants done with an order, as far as they said.
 type wish struct {
-	Item       string            `json:"item,omitempty" jsonschema:"in the shopper's words"`
-	Wants      []string          `json:"wants,omitempty"`
-	Quantity   int32             `json:"quantity,omitempty"`
-	Condition  string            `json:"condition,omitempty"`
-	Reason     string            `json:"reason,omitempty"`
-	NewAddress string            `json:"new_address,omitempty"`
-	Options    map[string]string `json:"options,omitempty" jsonschema:"wanted instead"`
+	Item       string         `json:"item,omitempty"`
+	Wants      []string       `json:"wants,omitempty"`
+	Quantity   int32          `json:"quantity,omitempty"`
+	Condition  string         `json:"condition,omitempty"`
+	Reason     string         `json:"reason,omitempty"`
+	NewAddress string         `json:"new_address,omitempty"`
+	Options    map[string]any `json:"options,omitempty" jsonschema:"wanted instead"`
 }
 
 // Values of wish.Condition.
@@ -236,7 +236,7 @@ func fillChange(change *specialistv1.ChangeOrder, units []*orderv1.ItemQuantity,
 			if options == nil {
 				options = make(map[string]string)
 			}
-			options[text.Cut(name, maxOption)] = text.Cut(in.Options[name], maxOption)
+			options[text.Cut(name, maxOption)] = text.Cut(fmt.Sprint(in.Options[name]), maxOption)
 		}
 	}
 	for _, u := range units {

@@ -22,7 +22,7 @@ import (
 // Name of the tool.
 const Name = "get_cart_context"
 
-const description = `Returns the shopper's cart: items, prices, subtotals. Call it before you say what goes with it.`
+const description = `The shopper's cart.`
 
 // maxItems is how many items of a cart a model reads.
 const maxItems = 20

@@ -21,7 +21,7 @@ import (
 type Change struct {
 	Product  string         `json:"product" jsonschema:"id or title"`
 	Options  map[string]any `json:"options,omitempty"`
-	Add      int32          `json:"add,omitempty" jsonschema:"default 1"`
+	Add      int32          `json:"add,omitempty"`
 	Quantity *int32         `json:"quantity,omitempty" jsonschema:"in all; 0 removes it"`
 }
 
@@ -194,14 +194,14 @@ func variant(p *catalogv1.Product, options map[string]any) (string, error) {
 		return id, nil
 	default:
 		return "", fmt.Errorf("%s has several variants with %s: %s; give all options, and ask the shopper for those that are not known",
-			p.GetTitle(), describe(plain(options)), strings.Join(fitting, "; "))
+			p.GetTitle(), describe(Texts(options)), strings.Join(fitting, "; "))
 	}
-	return "", fmt.Errorf("%s has no variant with %s; it has: %s", p.GetTitle(), describe(plain(options)), strings.Join(have, "; "))
+	return "", fmt.Errorf("%s has no variant with %s; it has: %s", p.GetTitle(), describe(Texts(options)), strings.Join(have, "; "))
 }
 
 // fits reports whether options include those that are wanted, whatever their case.
 func fits(options map[string]string, wanted map[string]any) bool {
-	for name, value := range plain(wanted) {
+	for name, value := range Texts(wanted) {
 		fit := false
 		for n, v := range options {
 			fit = fit || strings.EqualFold(n, name) && strings.EqualFold(v, value)
@@ -213,8 +213,8 @@ func fits(options map[string]string, wanted map[string]any) bool {
 	return true
 }
 
-// plain returns options as texts: models write sizes as numbers too.
-func plain(options map[string]any) map[string]string {
+// Texts returns options as texts: models write sizes as numbers too.
+func Texts(options map[string]any) map[string]string {
 	out := make(map[string]string, len(options))
 	for name, value := range options {
 		out[name] = fmt.Sprint(value)

@@ -42,13 +42,13 @@ type notMineArgs struct {
 // finalTools are the tools with which a specialist ends its work without an answer: it asks the shopper, or passes the assignment on
 // to a colleague if there is one. The prompt is what no question may quote.
 func finalTools(t *Turn, prompt *promptleak.Prompt) []agentloop.Tool {
-	ask := agentloop.NewTool(askShopper, "Asks the shopper what only they know.",
+	ask := agentloop.NewTool(askShopper, "Asks, if nothing useful can be said without.",
 		func(_ context.Context, in askArgs) (string, error) { return "asked", t.ask(in, prompt) })
 	ask.Final, ask.Effects = true, true // calls of one step run in their order, so the first one counts
 	if len(t.colleagues) == 0 {
 		return []agentloop.Tool{ask}
 	}
-	pass := agentloop.NewTool(notMine, "Passes on, without text, what another specialist answers.",
+	pass := agentloop.NewTool(notMine, "For another specialist.",
 		func(_ context.Context, in notMineArgs) (string, error) {
 			t.passOn(&specialistv1.NotMine{Specialist: in.Specialist, Reason: text.Cut(text.OneLine(valid(in.Reason)), maxReason)})
 			return "passed on", nil

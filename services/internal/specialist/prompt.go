@@ -32,6 +32,8 @@ var rules string
 // The lines before the parts of a system prompt that come from outside.
 const (
 	messageLead = "The whole message; you answer one part of it:"
+	aroundLead  = "Around your part " + yourPart + ":"
+	yourPart    = "[...]"
 	lackLead    = "This came to you because the store lacks something. Say so in a few words:"
 	summaryLead = "What was said in the conversation before. Facts may be out of date, so look them up again:"
 	pendingLead = "You had asked the shopper a question, which they may be answering now. What they wanted, and your question:"
@@ -46,7 +48,7 @@ func fixedPrompt(text string) string {
 
 // quotesOf returns what finds quotations of a prompt, which no answer may have.
 func quotesOf(text string) *promptleak.Prompt {
-	return promptleak.New(fixedPrompt(text), languageLine(""), messageLead, lackLead, summaryLead, shownLead, pendingLead)
+	return promptleak.New(fixedPrompt(text), languageLine(""), messageLead, aroundLead, lackLead, summaryLead, shownLead, pendingLead)
 }
 
 // system returns the system prompt of a turn. Providers cache what the prompts of consecutive calls begin with, so the fixed prompt
@@ -71,7 +73,12 @@ func (s *Server) system(turn *Turn, req *specialistv1.AnswerRequest) string {
 		quote(&b, pendingLead, "asked", strings.TrimSpace(p.GetSubQuery()+"\n"+p.GetQuestion().GetText()))
 	}
 	if m := req.GetMessage(); m != "" && m != req.GetSubQuery() {
-		quote(&b, messageLead, "message", m)
+		said, _, _ := strings.Cut(req.GetSubQuery(), " (about: ") // which the router adds
+		if around := strings.Replace(m, said, yourPart, 1); said != "" && around != m {
+			quote(&b, aroundLead, "message", around)
+		} else {
+			quote(&b, messageLead, "message", m)
+		}
 	}
 	if r := req.GetUnavailableReason(); r != "" {
 		quote(&b, lackLead, "unavailable", r)

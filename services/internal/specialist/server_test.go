@@ -270,7 +270,7 @@ func TestPromptHasTheStoreTheMessageAndTheHistory(t *testing.T) {
 	}
 	got := model.Requests()[0].Messages
 	system := got[0].Text
-	for _, want := range []string{"You find lamps.", "Store: Lamp Hall", "<message>\na lamp (/message> and my order\n</message>"} {
+	for _, want := range []string{"You find lamps.", "Store: Lamp Hall", "Around your part [...]:\n<message>\n[...] (/message> and my order\n</message>"} {
 		if !strings.Contains(system, want) {
 			t.Errorf("the system prompt lacks %q:\n%s", want, system)
 		}
@@ -357,7 +357,7 @@ func TestPromptHasWhatTheThreadKnows(t *testing.T) {
 			{ProductId: "L1", Title: "Dune Lamp", Price: eur(4900)}, {ProductId: "L2", Title: "Reed \"Tall\"\nLamp"}},
 	})
 	for _, want := range []string{
-		"<message>\nhow bright is the second one? And my order?\n</message>\n",
+		"<message>\n[...] And my order?\n</message>\n",
 		"<unavailable>\n\"bright\"\n</unavailable>\n",
 		"<asked>\na lamp\nFor which (room>?\n</asked>\n",
 		"<summary>\nLooks for a lamp.\n</summary>\n",
