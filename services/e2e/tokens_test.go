@@ -14,11 +14,11 @@ import (
 
 // Bounds of what models read, in tokens of the encoding o200k.
 const (
-	maxFixedTokens   = 410 // of a specialist's prompt
+	maxFixedTokens   = 350 // of a specialist's prompt
 	maxResultTokens  = 350 // of a tool result, unless the model asked for more
 	maxProductTokens = 700 // of one that lists products: of five, unless the model asked for more
 
-	maxTurnTokens = 6000 // of all calls of a turn of two parts, on average; the goal is 5000
+	maxTurnTokens = 5000 // of all calls of a turn of two parts, on average
 )
 
 // tokenCounter counts tokens.

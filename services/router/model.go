@@ -32,7 +32,7 @@ func BuiltIn() *specialistv1.Prompt { return builtIn }
 
 // answerForm follows every prompt.
 const answerForm = `
-Answer with one JSON object: {"assignments": [{"specialist": "...", "sub_query": "...", "reason": "...", "confidence": 0.9}]}
+Answer with one JSON object: {"assignments": [{"specialist": "...", "sub_query": "...", "reason": "at most ten words", "confidence": 0.9}]}
 
 Specialists:
 `
@@ -81,8 +81,8 @@ const (
 		`"sub_query":{"type":"string"},` +
 		`"reason":{"type":"string"},` +
 		`"confidence":{"type":"number"}},` +
-		`"required":["specialist","sub_query","reason","confidence"],"additionalProperties":false}}},` +
-		`"required":["assignments"],"additionalProperties":false}`
+		`"required":["specialist","sub_query","reason","confidence"]}}},` +
+		`"required":["assignments"]}`
 	// acceptedSchema asks for what the repair cannot do without.
 	acceptedSchema = `{"type":"object","properties":{"assignments":{"type":"array","minItems":1,"items":{"type":"object",` +
 		`"properties":{"specialist":{"type":"string"},"sub_query":{"type":"string","minLength":1},"reason":{"type":"string"}},` +
