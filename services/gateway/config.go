@@ -21,6 +21,7 @@ import (
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
+	customerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/customer/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
@@ -112,6 +113,9 @@ type Config struct {
 	Model agentloop.Model
 	// Price of the model's tokens. Nil: the cost of a merge is unknown.
 	Price *agentloop.Price
+	// Customers are the CustomerServices of the other services that keep data of customers. They check the caller, too. Empty: the gateway
+	// exports and erases its own alone.
+	Customers []customerv1.CustomerServiceClient
 	// NamedModel returns the model that a store has chosen for merges. Nil: stores choose none.
 	NamedModel prompt.NamedModel
 	// RouterPrompt is the router's built-in prompt, for PromptService. Nil: it is not shown.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"io"
 
 	"google.golang.org/grpc"
 
@@ -13,7 +14,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
-// customerServer serves CustomerService for threads.
+// customerServer serves CustomerService for threads, and for what the other services keep.
 type customerServer struct {
 	customerv1.UnsafeCustomerServiceServer
 	server *server
@@ -29,6 +30,9 @@ func (s *customerServer) ExportCustomer(
 		return err
 	}
 	ctx, store := stream.Context(), s.server.service.threads
+	if _, err := s.server.service.stores.get(ctx, req.GetStoreId()); err != nil {
+		return err
+	}
 	ids, err := store.CustomerThreads(ctx, req.GetStoreId(), req.GetCustomerId())
 	if err != nil {
 		return err
@@ -60,7 +64,32 @@ func (s *customerServer) ExportCustomer(
 			}
 		}
 	}
+	for _, other := range s.server.service.cfg.Customers {
+		if err := passOn(ctx, other, req, stream); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// passOn sends what another service exports.
+func passOn(
+	ctx context.Context, from customerv1.CustomerServiceClient, req *customerv1.ExportCustomerRequest,
+	to grpc.ServerStreamingServer[customerv1.ExportCustomerResponse],
+) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	records, err := from.ExportCustomer(ctx, req)
+	for err == nil {
+		var record *customerv1.ExportCustomerResponse
+		if record, err = records.Recv(); err == nil {
+			err = to.Send(record)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 func isMissing(err error) bool {
@@ -75,9 +104,22 @@ func (s *customerServer) EraseCustomer(ctx context.Context, req *customerv1.Eras
 	}
 	ctx, cancel := s.server.service.withDeadline(ctx)
 	defer cancel()
+	if _, err := s.server.service.stores.get(ctx, req.GetStoreId()); err != nil {
+		return nil, err
+	}
 	n, err := s.server.service.threads.EraseCustomer(ctx, req.GetStoreId(), req.GetCustomerId())
 	if err != nil {
 		return nil, err
 	}
-	return &customerv1.EraseCustomerResponse{ThreadCount: n}, nil
+	sum := &customerv1.EraseCustomerResponse{ThreadCount: n}
+	for _, other := range s.server.service.cfg.Customers {
+		erased, err := other.EraseCustomer(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		sum.CartCount += erased.GetCartCount()
+		sum.PromotionUseCount += erased.GetPromotionUseCount()
+		sum.OrderCount += erased.GetOrderCount()
+	}
+	return sum, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
+	customerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/customer/v1"
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
@@ -170,6 +171,9 @@ func buildGateway(cfg Config, d *dialer) (registrar, error) {
 		Router:       routerv1.NewRouterServiceClient(d.dial(Router)), Cart: cartv1.NewCartServiceClient(dial(Cart)),
 		Orders: orderv1.NewOrderServiceClient(dial(Support)), Signer: cfg.ScopeSigner, Settings: cfg.Gateway, Logger: cfg.Logger, Now: cfg.Now,
 		Tape: cfg.Tape, NewID: cfg.NewID,
+	}
+	for _, role := range []string{Recommend, Promotions, Support} {
+		c.Customers = append(c.Customers, customerv1.NewCustomerServiceClient(d.dialForCallers(role)))
 	}
 	if cfg.FastModel != nil {
 		c.FastModel, c.FastPrice = cfg.FastModel.Model, cfg.FastModel.Price

@@ -29,14 +29,14 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// CustomerService is served by each service that keeps data of customers: gateway, recommend, promotions and support. A call covers
-// what the called service keeps, so call all four. `quartet customer` does. It needs the right "erase".
+// CustomerService is served by the gateway for all services, and by recommend, promotions and support for what they keep themselves.
+// `quartet customer` calls the gateway's. It needs the right "erase".
 type CustomerServiceClient interface {
-	// ExportCustomer returns all that the service keeps of a customer, in no particular order.
+	// ExportCustomer returns all that is kept of a customer, in no particular order.
 	ExportCustomer(ctx context.Context, in *ExportCustomerRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ExportCustomerResponse], error)
-	// EraseCustomer removes all that the service keeps of a customer. The gateway first answers messages that came before. What is written
+	// EraseCustomer removes all that is kept of a customer. The gateway first answers messages that came before. What is written
 	// for the customer meanwhile can stay, so sign the customer out before. After an error, or for a customer of whom nothing is kept, it
-	// can be called again.
+	// can be called again. An error of the gateway's can come when a part is removed already.
 	EraseCustomer(ctx context.Context, in *EraseCustomerRequest, opts ...grpc.CallOption) (*EraseCustomerResponse, error)
 }
 
@@ -81,14 +81,14 @@ func (c *customerServiceClient) EraseCustomer(ctx context.Context, in *EraseCust
 // All implementations must embed UnimplementedCustomerServiceServer
 // for forward compatibility.
 //
-// CustomerService is served by each service that keeps data of customers: gateway, recommend, promotions and support. A call covers
-// what the called service keeps, so call all four. `quartet customer` does. It needs the right "erase".
+// CustomerService is served by the gateway for all services, and by recommend, promotions and support for what they keep themselves.
+// `quartet customer` calls the gateway's. It needs the right "erase".
 type CustomerServiceServer interface {
-	// ExportCustomer returns all that the service keeps of a customer, in no particular order.
+	// ExportCustomer returns all that is kept of a customer, in no particular order.
 	ExportCustomer(*ExportCustomerRequest, grpc.ServerStreamingServer[ExportCustomerResponse]) error
-	// EraseCustomer removes all that the service keeps of a customer. The gateway first answers messages that came before. What is written
+	// EraseCustomer removes all that is kept of a customer. The gateway first answers messages that came before. What is written
 	// for the customer meanwhile can stay, so sign the customer out before. After an error, or for a customer of whom nothing is kept, it
-	// can be called again.
+	// can be called again. An error of the gateway's can come when a part is removed already.
 	EraseCustomer(context.Context, *EraseCustomerRequest) (*EraseCustomerResponse, error)
 	mustEmbedUnimplementedCustomerServiceServer()
 }
