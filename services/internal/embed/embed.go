@@ -92,6 +92,11 @@ func (c *Client) Query(ctx context.Context, text string) (Vector, error) {
 	return vs[0], nil
 }
 
+// Queries returns the vector of each text that a shopper wrote, in order, with one request.
+func (c *Client) Queries(ctx context.Context, texts []string) ([]Vector, error) {
+	return c.ask(ctx, texts, c.cfg.QueryType)
+}
+
 // Documents returns the vector of each text, in order, from the cache where it has one. All are of one dimension. When some
 // cannot be had the error says why, and those that came are in the cache for the next time.
 func (c *Client) Documents(ctx context.Context, texts []string) ([]Vector, error) {

@@ -117,7 +117,12 @@ func TestQueriesHaveTheirOwnTypeAndAreNotKept(t *testing.T) {
 			t.Errorf("vector %v, error %v", v, err)
 		}
 	}
-	if requests.Load() != 2 {
+	texts := []string{"tents", "a larger tent"}
+	vs, err := c.Queries(t.Context(), texts)
+	if err != nil || len(vs) != 2 || !isLength(vs[0], texts[0]) || !isLength(vs[1], texts[1]) {
+		t.Errorf("vectors %v, error %v", vs, err)
+	}
+	if requests.Load() != 3 {
 		t.Errorf("%d requests", requests.Load())
 	}
 }

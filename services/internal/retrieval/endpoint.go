@@ -16,16 +16,22 @@ const (
 	legRest = 5 * time.Second
 )
 
-// Endpoint keeps searches from waiting for a server that does not answer. It is safe for concurrent use.
+// Endpoint keeps requests from waiting for a server that does not answer. It is safe for concurrent use.
 type Endpoint struct {
 	leg     string
+	timeout time.Duration
 	logger  *slog.Logger
 	breaker *gobreaker.CircuitBreaker[struct{}]
 }
 
 // NewEndpoint returns a guard of the server that does what leg names in a search. The logger gets a line for each failure.
 func NewEndpoint(leg string, logger *slog.Logger) *Endpoint {
-	return &Endpoint{leg: leg, logger: logger, breaker: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+	return NewEndpointWithTimeout(leg, legTime, logger)
+}
+
+// NewEndpointWithTimeout is NewEndpoint with another time that is waited for an answer.
+func NewEndpointWithTimeout(leg string, timeout time.Duration, logger *slog.Logger) *Endpoint {
+	return &Endpoint{leg: leg, timeout: timeout, logger: logger, breaker: gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
 		Timeout:     legRest,
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures > 0 },
 		IsExcluded:  func(err error) bool { return errors.Is(err, errCallerLeft) },
@@ -35,18 +41,17 @@ func NewEndpoint(leg string, logger *slog.Logger) *Endpoint {
 // errCallerLeft marks the error of a call whose caller has left, which says nothing of the server.
 var errCallerLeft = errors.New("the caller has left")
 
-// Ask calls fn within the time that a search has for it, and reports whether it succeeded. It does not call it for a while
-// after a failure.
+// Ask calls fn within the endpoint's timeout, and reports whether it succeeded. It does not call it for a while after a failure.
 func (e *Endpoint) Ask(ctx context.Context, fn func(ctx context.Context) error) bool {
 	_, err := e.breaker.Execute(func() (struct{}, error) {
-		within, cancel := context.WithTimeout(ctx, legTime)
+		within, cancel := context.WithTimeout(ctx, e.timeout)
 		defer cancel()
 		err := fn(within)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			err = errCallerLeft
 		case err != nil:
-			e.logger.Warn("a leg of the search failed; searches go on without it", "leg", e.leg, "error", err, "rests", legRest)
+			e.logger.Warn("an endpoint failed; requests go on without it", "leg", e.leg, "error", err, "rests", legRest)
 		}
 		return struct{}{}, err
 	})
