@@ -27,6 +27,9 @@ type Config struct {
 	ModelTimeout time.Duration
 	// AlwaysAskModel asks the model also where the classifier is certain. It has no effect without a model.
 	AlwaysAskModel bool
+	// Embedder compares messages of which the classifier is not certain with the specialists' examples, before the model is asked.
+	// Nil: they are not compared.
+	Embedder Embedder
 	// Price turns the model's usage into cost. Nil: the cost is unknown.
 	Price *agentloop.Price
 	// NamedModel returns a model that a store has chosen. Nil: stores choose none.

@@ -29,12 +29,15 @@ type routing struct {
 	cfg        Config
 	req        *routerv1.RouteRequest
 	set        *specialistSet
+	examples   *exampleIndex // nil: none
 	classifier *classifier.Classifier
 	classified classifier.Result
 	prompt     *specialistv1.Prompt
 	start      time.Time
 	// provisional holds the assignments that were sent before the model was asked. Nil: none were.
 	provisional []*routerv1.Assignment
+	// notes are those of every decision from now on.
+	notes []*routerv1.DecisionNote
 }
 
 // newRouting classifies the message of a valid request.
@@ -47,16 +50,16 @@ func newRouting(cfg Config, req *routerv1.RouteRequest, set *specialistSet) *rou
 	return r
 }
 
-// decide returns the final decision. If a model has to be asked, it first calls provisional with the classifier's.
+// decide returns the final decision. If the classifier is not certain and somebody else can be asked, decide first calls provisional
+// with the classifier's decision, then asks the examples and last the model.
 func (r *routing) decide(ctx context.Context, provisional func(*routerv1.RoutingDecision) error) (*routerv1.RoutingDecision, error) {
 	const final = routerv1.DecisionStage_DECISION_STAGE_FINAL
 	certain := r.classified.Confidence >= classifier.Threshold
 	switch {
 	case certain && (r.cfg.Model == nil || !r.cfg.AlwaysAskModel):
 		return r.byClassifier(final, routerv1.DecisionSource_DECISION_SOURCE_RULES)
-	case r.cfg.Model == nil:
-		return r.byClassifier(final, routerv1.DecisionSource_DECISION_SOURCE_FALLBACK,
-			note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_NO_MODEL, "no model is configured; the classifier decided"))
+	case r.cfg.Model == nil && r.examples == nil:
+		return r.byClassifier(final, routerv1.DecisionSource_DECISION_SOURCE_FALLBACK, noModel())
 	}
 	d, err := r.byClassifier(routerv1.DecisionStage_DECISION_STAGE_PROVISIONAL, routerv1.DecisionSource_DECISION_SOURCE_RULES)
 	if err != nil {
@@ -66,6 +69,18 @@ func (r *routing) decide(ctx context.Context, provisional func(*routerv1.Routing
 		return nil, err
 	}
 	r.provisional = d.GetAssignments()
+	if r.cfg.Model == nil || !r.cfg.AlwaysAskModel {
+		d, why, err := r.byExamples(ctx)
+		if d != nil || err != nil {
+			return d, err
+		}
+		if why != nil {
+			r.notes = append(r.notes, why)
+		}
+	}
+	if r.cfg.Model == nil {
+		return r.byClassifier(final, routerv1.DecisionSource_DECISION_SOURCE_FALLBACK, noModel())
+	}
 	answer, result, err := r.ask(ctx)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("ask model: %w", ctx.Err())
@@ -88,7 +103,7 @@ func (r *routing) decide(ctx context.Context, provisional func(*routerv1.Routing
 
 // newDecision returns a decision without assignments, with the notes that any decision on the message has.
 func (r *routing) newDecision(stage routerv1.DecisionStage, source routerv1.DecisionSource) *routerv1.RoutingDecision {
-	d := &routerv1.RoutingDecision{Stage: stage, Source: source}
+	d := &routerv1.RoutingDecision{Stage: stage, Source: source, Notes: slices.Clone(r.notes)}
 	for _, name := range unknownNames(r.classifier.Specialists(), r.req.GetKeywords()) {
 		d.Notes = append(d.Notes, note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_KEYWORDS_IGNORED,
 			"the store's keywords for %q were ignored; there is no such specialist", text.Cut(text.OneLine(name), maxName)))
@@ -199,6 +214,10 @@ func rounded(f float64) float64 { return math.Round(f*1000) / 1000 }
 
 func note(kind routerv1.DecisionNoteKind, format string, args ...any) *routerv1.DecisionNote {
 	return &routerv1.DecisionNote{Kind: kind, Text: fmt.Sprintf(format, args...)}
+}
+
+func noModel() *routerv1.DecisionNote {
+	return note(routerv1.DecisionNoteKind_DECISION_NOTE_KIND_NO_MODEL, "no model is configured; the classifier decided")
 }
 
 // modelFailure says why there is no answer from the model, without details of the endpoint.

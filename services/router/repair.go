@@ -89,7 +89,7 @@ func (p *repair) accept(proposed proposedAssignment) {
 		return
 	}
 	if name := a.Specialist; !slices.Contains(p.classifier.Specialists(), name) {
-		a.Specialist, a.Confidence = p.choose(a.SubQuery), min(a.Confidence, unknownConfidence)
+		a.Specialist, a.Confidence = p.chooseFor(a.SubQuery), min(a.Confidence, unknownConfidence)
 		if !specialistName.MatchString(name) {
 			name = ""
 		}
@@ -112,9 +112,9 @@ func (p *repair) accept(proposed proposedAssignment) {
 	p.assignments = append(p.assignments, a)
 }
 
-// choose returns the specialist that the classifier is most certain of for a sub-query.
-func (p *repair) choose(subQuery string) string {
-	found := p.classifier.Classify(classifier.Input{Message: subQuery}).Assignments
+// chooseFor returns the specialist that the classifier is most certain of for a sub-query.
+func (r *routing) chooseFor(subQuery string) string {
+	found := r.classifier.Classify(classifier.Input{Message: subQuery}).Assignments
 	return slices.MaxFunc(found, func(a, b classifier.Assignment) int { return cmp.Compare(a.Confidence, b.Confidence) }).Specialist
 }
 

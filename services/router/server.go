@@ -1,12 +1,13 @@
 // Package router serves RouterService: it decides which specialists answer which part of a shopper's message.
 //
 // The classifier splits and assigns a message without a model. When it is certain of every part, its result is the
-// decision. Otherwise the router sends that result as provisional and asks a model, whose word stands: a part is added only
+// decision. Otherwise the router sends that result as provisional. With an Embedder, that result is final if the
+// specialists' examples that are nearest to each part confirm it. Otherwise the router asks a model, whose word stands: a part is added only
 // if no word of it is in the model's answer. When the model fails, is late or absent, the classifier's result
 // stands. No part of a message is dropped.
 //
 // The package must not import another service or read the environment. Between requests it keeps compiled classifiers
-// only.
+// and vectors of examples only.
 package router
 
 import (
@@ -22,6 +23,7 @@ import (
 	"google.golang.org/grpc"
 
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
+	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/prompt"
@@ -29,11 +31,12 @@ import (
 	"github.com/quartet-commerce/quartet/services/router/classifier"
 )
 
-// Service implements RouterService. It is safe for concurrent use and starts no goroutines.
+// Service implements RouterService. It is safe for concurrent use. With an Embedder, a goroutine runs until Close.
 type Service struct {
 	routerv1.UnsafeRouterServiceServer
 	cfg         Config
 	specialists *specialistCache
+	examples    *exampleIndex // nil: there is no Embedder
 	decisions   metric.Int64Counter
 }
 
@@ -51,7 +54,20 @@ func New(cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("router: make counter: %w", err)
 	}
-	return &Service{cfg: cfg, specialists: newSpecialistCache(), decisions: decisions}, nil
+	s := &Service{cfg: cfg, specialists: newSpecialistCache(), examples: newExampleIndex(cfg.Embedder, cfg.Logger), decisions: decisions}
+	s.specialists.examples = s.examples
+	return s, nil
+}
+
+// Close ends the embedding of examples.
+func (s *Service) Close() error {
+	s.examples.close()
+	return nil
+}
+
+// Embed waits until the examples of specialists are embedded, for measurements. Route does not need it.
+func (s *Service) Embed(ctx context.Context, specialists []*specialistv1.Specialist) error {
+	return s.examples.embedNow(ctx, s.examples.of(specialists))
 }
 
 // Register registers RouterService.
@@ -68,7 +84,9 @@ func (s *Service) Route(req *routerv1.RouteRequest, stream grpc.ServerStreamingS
 	if err != nil {
 		return err
 	}
+	s.examples.ready(specialists.base.examples) // from the first message on, whether it needs them or not
 	r := newRouting(s.cfg, req, specialists)
+	r.examples = s.examples
 	decision, err := r.decide(stream.Context(), func(provisional *routerv1.RoutingDecision) error {
 		return send(stream, provisional)
 	})

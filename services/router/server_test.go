@@ -61,7 +61,7 @@ func serve(t *testing.T, cfg Config) (client routerv1.RouterServiceClient, stop 
 	return signing{routerv1.NewRouterServiceClient(conn), t}, func() {
 		_ = conn.Close()
 		cancel()
-		if err := <-done; err != nil {
+		if err := errors.Join(<-done, s.Close()); err != nil {
 			t.Error(err)
 		}
 	}

@@ -46,7 +46,8 @@ type specialistSet struct {
 // differ only in what is available share it.
 type base struct {
 	*classifier.Classifier
-	stores *cache[*classifier.Classifier]
+	stores   *cache[*classifier.Classifier]
+	examples []*examples // of each specialist; nil: there is no Embedder
 }
 
 // rememberedSet is a set that requests may name by its version. The set is gone when its base is, so that sets do not
@@ -60,6 +61,8 @@ type rememberedSet struct {
 type specialistCache struct {
 	sets  *cache[rememberedSet] // by version
 	bases *cache[*base]         // by what the specialists publish
+
+	examples *exampleIndex // nil: there is no Embedder
 }
 
 func newSpecialistCache() *specialistCache {
@@ -118,7 +121,7 @@ func (c *specialistCache) build(specialists []*specialistv1.Specialist) (set *sp
 	baseKey = publishedKey(specialists)
 	set = &specialistSet{output: outputSchema(specialists)}
 	set.base = c.bases.getOrBuild(baseKey, func() *base {
-		return &base{classifier.New(specialists), newCache[*classifier.Classifier](maxStores)}
+		return &base{classifier.New(specialists), newCache[*classifier.Classifier](maxStores), c.examples.of(specialists)}
 	})
 	for _, s := range specialists {
 		set.specialists = append(set.specialists, &specialistv1.Specialist{
