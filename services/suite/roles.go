@@ -185,7 +185,7 @@ func buildGateway(cfg Config, d *dialer) (registrar, error) {
 }
 
 func buildRouter(cfg Config, _ *dialer) (registrar, error) {
-	c := router.Config{Logger: cfg.Logger, AlwaysAskModel: cfg.AlwaysAskModel}
+	c := router.Config{Logger: cfg.Logger, AlwaysAskModel: cfg.AlwaysAskModel, Embedder: cfg.RouteEmbedder}
 	if cfg.FastModel != nil && !cfg.RulesOnly {
 		c.Model, c.Price, c.NamedModel = cfg.FastModel.Model, cfg.FastModel.Price, cfg.namedModel(Router)
 	}

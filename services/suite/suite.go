@@ -30,6 +30,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/state/seal"
+	"github.com/quartet-commerce/quartet/services/router"
 	"github.com/quartet-commerce/quartet/services/search"
 )
 
@@ -70,6 +71,8 @@ type Config struct {
 	Gateway gateway.Settings
 	// AlwaysAskModel makes the router ask its model even where its rules are certain.
 	AlwaysAskModel bool
+	// RouteEmbedder lets the router compare messages with the specialists' examples. Nil: it does not.
+	RouteEmbedder router.Embedder
 	// DrainTimeout is how long a stopping server waits for running calls. Zero: rpc's default.
 	DrainTimeout time.Duration
 	// DrainDelay is how long a stopping server goes on serving after it has reported NOT_SERVING, so that its callers

@@ -55,6 +55,7 @@ const maxEvalSearch = time.Hour
 // routingFlags say what is measured and how it is shown.
 type routingFlags struct {
 	models   *modelFlags
+	embed    *legFlags
 	router   string
 	parallel int
 	json     bool
@@ -63,7 +64,7 @@ type routingFlags struct {
 }
 
 func addRoutingFlags(fs *flag.FlagSet) *routingFlags {
-	f := &routingFlags{models: addModelFlags(fs), level: logLevel(fs, slog.LevelWarn)}
+	f := &routingFlags{models: addModelFlags(fs), embed: addEmbedFlags(fs), level: logLevel(fs, slog.LevelWarn)}
 	fs.StringVar(&f.router, "router", routerRules, "`router` that decides: rules, the classifier without a model; auto, the model where the classifier is not certain, as in a deployment; or model, always the model. The model is the fast one. If none is configured, auto is rules, and model the offline model")
 	fs.IntVar(&f.parallel, "parallel", 4, "`number` of messages that are routed at once; the classifier alone routes one at a time")
 	fs.BoolVar(&f.json, "json", false, "print only the figures, as one JSON object")
@@ -103,10 +104,17 @@ func runEvalRouting(ctx context.Context, args []string, env environment) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
-	b, err := f.newRouter(ctx, l.cfg, env)
+	f.embed.route = f.embed.embedURL != ""
+	closeEmbedder, err := f.embed.openRouting(&l.cfg, env)
 	if err != nil {
 		return err
 	}
+	defer closeEmbedder()
+	b, closeRouter, err := f.newRouter(ctx, l.cfg, env)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeRouter()) }()
 	messages, err := readSet(rest[1], b.names, env)
 	if err != nil {
 		return err
@@ -139,7 +147,8 @@ func (f *routingFlags) check(rest []string) error {
 	case f.parallel < 1:
 		return usagef("--parallel is %d, must be at least 1", f.parallel)
 	}
-	return nil
+	_, _, err := f.embed.check()
+	return err
 }
 
 // open starts all six services with the demo stores, so that the specialists describe themselves as in a deployment. The classifier
@@ -161,17 +170,18 @@ type measuredRouter struct {
 	note   string // what to know of the model
 }
 
-// newRouter makes the router that is measured, of the models and for the specialists of a suite.
-func (f *routingFlags) newRouter(ctx context.Context, cfg suite.Config, env environment) (*measuredRouter, error) {
+// newRouter makes the router that is measured, of the models and for the specialists of a suite. With an embeddings endpoint, it
+// waits until the examples are embedded.
+func (f *routingFlags) newRouter(ctx context.Context, cfg suite.Config, env environment) (_ *measuredRouter, closeRouter func() error, err error) {
 	specialists, err := describeSpecialists(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	b := &measuredRouter{router: f.router, cfg: routing.Config{Specialists: specialists}}
 	for _, s := range specialists {
 		b.names = append(b.names, s.GetName())
 	}
-	rc := router.Config{Logger: cfg.Logger, AlwaysAskModel: f.router == routerModel}
+	rc := router.Config{Logger: cfg.Logger, AlwaysAskModel: f.router == routerModel, Embedder: cfg.RouteEmbedder}
 	if f.router == routerModel || f.router == routerAuto && !cfg.RulesOnly {
 		rc.Model, rc.Price = cfg.FastModel.Model, cfg.FastModel.Price
 		b.cfg.Parallel = f.parallel
@@ -179,10 +189,15 @@ func (f *routingFlags) newRouter(ctx context.Context, cfg suite.Config, env envi
 			b.model, b.note = offline.ModelFast, "no model is configured; the offline one answers, which is rules, not a language model"
 		}
 	}
-	if b.cfg.Router, err = router.New(rc); err != nil {
-		return nil, err
+	s, err := router.New(rc)
+	if err != nil {
+		return nil, nil, err
 	}
-	return b, nil
+	if err := s.Embed(ctx, specialists); err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	b.cfg.Router = s
+	return b, s.Close, nil
 }
 
 // describeSpecialists returns the descriptions of the specialists for the demo store. A service without Describe is none.

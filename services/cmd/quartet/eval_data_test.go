@@ -107,10 +107,11 @@ func measureRules(t *testing.T, messages []routing.Message) *routing.Report {
 			t.Error(err)
 		}
 	}()
-	b, err := f.newRouter(t.Context(), l.cfg, env)
+	b, closeRouter, err := f.newRouter(t.Context(), l.cfg, env)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer func() { _ = closeRouter() }() // without an endpoint, there is nothing to end
 	report, err := b.measure(t.Context(), messages, env)
 	if err != nil {
 		t.Fatal(err)

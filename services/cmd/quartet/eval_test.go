@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +43,7 @@ func TestEvalMistakesInTheCommandLine(t *testing.T) {
 		{"an unknown router", []string{"routing", set, "--router", "dice"}, 2, "rules, model, auto"},
 		{"nothing at a time", []string{"routing", set, "--parallel", "0"}, 2, "at least 1"},
 		{"a model URL without a model", []string{"routing", set, "--router", "auto", "--model-url", "http://localhost/v1"}, 2, "without --model"},
+		{"half an endpoint", []string{"routing", set, "--embed-url", "http://localhost/v1"}, 2, "--embed-url needs --embed-model"},
 		{"a file that is not there", []string{"routing", "/no/such/set.jsonl"}, 1, "no such file"},
 		{"an empty file", []string{"routing", writeSet(t, "")}, 2, "the set is empty"},
 		{"a wrong line", []string{"routing", writeSet(t, smallSet+`{"id":"four","text":"x","gold":["billing"]}`)}, 2,
@@ -94,9 +96,9 @@ func TestEvalAsJSONTellsTheRoutersApart(t *testing.T) {
 	const offlineFast = "quartet-offline-fast"
 	set := writeSet(t, smallSet+`{"id":"four","text":"blorp zank","gold":["support"]}`)
 	for _, want := range []evaluated{
-		{Router: "rules", BySource: map[string]int{"rules": 3, "model": 0, "fallback": 1}},
-		{Router: "auto", BySource: map[string]int{"rules": 3, "model": 0, "fallback": 1}},
-		{Router: "model", Model: offlineFast, BySource: map[string]int{"rules": 0, "model": 4, "fallback": 0}},
+		{Router: "rules", BySource: map[string]int{"rules": 3, "examples": 0, "model": 0, "fallback": 1}},
+		{Router: "auto", BySource: map[string]int{"rules": 3, "examples": 0, "model": 0, "fallback": 1}},
+		{Router: "model", Model: offlineFast, BySource: map[string]int{"rules": 0, "examples": 0, "model": 4, "fallback": 0}},
 	} {
 		t.Run(want.Router, func(t *testing.T) {
 			code, out, stderr := quartet(t.Context(), nil, "eval", "routing", set, "--json", "--router", want.Router)
@@ -112,6 +114,25 @@ func TestEvalAsJSONTellsTheRoutersApart(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// The vectors of legServer tell words, so a message in the words of an example is next to it.
+func TestEvalRoutingComparesWithExamples(t *testing.T) {
+	l := new(legServer)
+	flags := l.start(t)[:4] // without the reranking
+	set := writeSet(t, smallSet+`{"id":"four","text":"blorp zank","gold":["support"]}`)
+	code, out, stderr := quartet(t.Context(), nil, append([]string{"eval", "routing", set, "--json"}, flags...)...)
+	var got evaluated
+	if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil {
+		t.Fatalf("exit code %d, %v, stderr:\n%s", code, err, stderr)
+	}
+	if got.BySource["rules"] != 3 || got.BySource["examples"]+got.BySource["fallback"] != 1 || len(l.texts) < 1000 || !slices.Contains(l.texts, "blorp zank") {
+		t.Errorf("sources %v, %d texts were embedded", got.BySource, len(l.texts))
+	}
+	code, out, stderr = quartet(t.Context(), nil, "eval", "routing", set, "--embed-url", "http://127.0.0.1:1", "--embed-model", "m", "--log-level", "ERROR")
+	if code != 1 || out != "" || !strings.Contains(stderr, "embed the examples of ") {
+		t.Errorf("without an endpoint: exit code %d, stdout:\n%s\nstderr:\n%s", code, out, stderr)
 	}
 }
 

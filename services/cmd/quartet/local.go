@@ -109,6 +109,11 @@ func openLocal(ctx context.Context, c localConfig, env environment) (l *local, e
 			return l, err
 		}
 		l.closers = append(l.closers, closeLegs)
+		closeRouting, err := c.legs.openRouting(&l.cfg, env)
+		if err != nil {
+			return l, err
+		}
+		l.closers = append(l.closers, func() error { closeRouting(); return nil })
 		l.notes = append(l.notes, "search by "+c.legs.describe())
 	}
 	if c.index != nil {

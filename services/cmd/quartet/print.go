@@ -109,6 +109,8 @@ func sourceWords(d *routerv1.RoutingDecision) string {
 	switch d.GetSource() {
 	case routerv1.DecisionSource_DECISION_SOURCE_RULES:
 		return "classifier, certain"
+	case routerv1.DecisionSource_DECISION_SOURCE_EXAMPLES:
+		return "examples, " + milliseconds(d.GetDuration().AsDuration())
 	case routerv1.DecisionSource_DECISION_SOURCE_MODEL:
 		return "model " + d.GetModel() + ", " + milliseconds(d.GetDuration().AsDuration())
 	}

@@ -49,7 +49,7 @@ type serveFlags struct {
 
 func addServeFlags(fs *flag.FlagSet) *serveFlags {
 	f := &serveFlags{
-		models: addModelFlags(fs), legs: addLegFlags(fs), mcp: addMCPServers(fs), index: addIndexFlag(fs), gateway: addGatewayFlags(fs), peers: make(map[string]*string),
+		models: addModelFlags(fs), legs: addLegFlags(fs).routeFlag(fs), mcp: addMCPServers(fs), index: addIndexFlag(fs), gateway: addGatewayFlags(fs), peers: make(map[string]*string),
 		insecure: insecureFlag(fs), telemetry: addTelemetryFlags(fs), orders: orderSystemsFlag(fs),
 		carts: addCartFlags(fs), tls: addTLSFlags(fs, tlsUsage), callers: addCallerFlags(fs), seal: addSealFlags(fs),
 		scopes: addScopeFlags(fs), http: addHTTPFlags(fs), further: furtherFlag(fs), record: addRecordFlags(fs),
@@ -97,6 +97,13 @@ func runServe(ctx context.Context, args []string, env environment) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeState()) }()
+	if role == suite.Router {
+		closeRouting, err := f.legs.openRouting(&cfg, env)
+		if err != nil {
+			return err
+		}
+		defer closeRouting()
+	}
 	if f.listen == "" {
 		f.listen = net.JoinHostPort("127.0.0.1", strconv.Itoa(suite.Port(role)))
 	}

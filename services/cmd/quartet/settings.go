@@ -259,18 +259,50 @@ type legFlags struct {
 	embedURL, embedModel, embedType     string
 	rerankURL, rerankModel, rerankStyle string
 	synonyms                            string
+	route                               bool
+}
+
+// addEmbedFlags adds the flags of the embeddings endpoint alone.
+func addEmbedFlags(fs *flag.FlagSet) *legFlags {
+	l := &legFlags{}
+	fs.StringVar(&l.embedURL, "embed-url", "", "search, support, router: `URL` of an OpenAI-compatible API with /embeddings, such as http://localhost:8000/v1 (default: search by words alone); its key is in QUARTET_EMBED_KEY")
+	fs.StringVar(&l.embedModel, "embed-model", "", "search, support, router: `name` of the embedding model")
+	fs.StringVar(&l.embedType, "embed-input-type", "", "search, support, router: input_type of products and documents, and of queries, for models that need it, such as \"passage,query\" or \"search_document,search_query\" (default: not sent)")
+	return l
 }
 
 func addLegFlags(fs *flag.FlagSet) *legFlags {
-	l := &legFlags{}
-	fs.StringVar(&l.embedURL, "embed-url", "", "search, support: `URL` of an OpenAI-compatible API with /embeddings, such as http://localhost:8000/v1 (default: search by words alone); its key is in QUARTET_EMBED_KEY")
-	fs.StringVar(&l.embedModel, "embed-model", "", "search, support: `name` of the embedding model")
-	fs.StringVar(&l.embedType, "embed-input-type", "", "search, support: input_type of products and documents, and of queries, for models that need it, such as \"passage,query\" or \"search_document,search_query\" (default: not sent)")
+	l := addEmbedFlags(fs)
 	fs.StringVar(&l.rerankURL, "rerank-url", "", "search: full `URL` of a rerank endpoint, such as http://localhost:8000/v1/rerank (default: none); its key is in QUARTET_RERANK_KEY")
 	fs.StringVar(&l.rerankModel, "rerank-model", "", "search: `name` of the rerank model; not needed with tei")
 	fs.StringVar(&l.rerankStyle, "rerank-style", "", "search: `API` of the rerank endpoint: cohere (also Jina and vLLM), tei or nim (default cohere)")
 	fs.StringVar(&l.synonyms, "synonyms", "", "search: JSON `file` of the stores' own synonyms (docs/search.md)")
 	return l
+}
+
+// routeFlag adds the switch of the router's comparison with examples, for commands that serve a router.
+func (l *legFlags) routeFlag(fs *flag.FlagSet) *legFlags {
+	fs.BoolVar(&l.route, "route-embeddings", false, "router: compare a message of which the classifier is not certain with the specialists' examples, at --embed-url, before the model is asked")
+	return l
+}
+
+// openRouting sets what the router embeds with, if it is to. The returned function closes its connections.
+func (l *legFlags) openRouting(cfg *suite.Config, env environment) (closeRouting func(), err error) {
+	_, queries, err := l.check()
+	if err != nil || !l.route {
+		return func() {}, err
+	}
+	// Examples are messages like those that they are compared with, so they are embedded as queries are.
+	ec := embed.Config{URL: l.embedURL, Model: l.embedModel, Key: env.get("QUARTET_EMBED_KEY"), DocumentType: queries, QueryType: queries}
+	if cfg.Redis != nil {
+		ec.Cache = embed.RedisCache{Redis: cfg.Redis}
+	}
+	c, err := embed.New(ec)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	cfg.RouteEmbedder = c
+	return c.Close, nil
 }
 
 // open sets the legs of a suite that has its state. The returned function closes their connections.
@@ -333,6 +365,8 @@ func (l *legFlags) check() (documents, queries string, err error) {
 	switch {
 	case l.embedURL == "" && (l.embedModel != "" || l.embedType != ""):
 		return "", "", usagef("--embed-model and --embed-input-type need --embed-url")
+	case l.embedURL == "" && l.route:
+		return "", "", usagef("--route-embeddings needs --embed-url")
 	case l.embedURL != "" && l.embedModel == "":
 		return "", "", usagef("--embed-url needs --embed-model")
 	case l.rerankURL == "" && (l.rerankModel != "" || l.rerankStyle != ""):

@@ -111,16 +111,30 @@ func TestIndexIsWhatTheFlagSays(t *testing.T) {
 // openLegs opens the legs that the flags say.
 func openLegs(args ...string) (suite.Config, *legFlags, error) {
 	fs := flag.NewFlagSet("test", flag.ContinueOnError)
-	l := addLegFlags(fs)
+	l := addLegFlags(fs).routeFlag(fs)
 	var cfg suite.Config
 	if err := fs.Parse(args); err != nil {
 		return cfg, l, err
 	}
-	closeLegs, err := l.open(&cfg, environment{get: func(string) string { return "" }})
-	if err == nil {
-		err = closeLegs()
+	env := environment{get: func(string) string { return "" }}
+	closeLegs, err := l.open(&cfg, env)
+	if err != nil {
+		return cfg, l, err
 	}
-	return cfg, l, err
+	closeRouting, err := l.openRouting(&cfg, env)
+	if err == nil {
+		closeRouting()
+	}
+	return cfg, l, errors.Join(err, closeLegs())
+}
+
+func TestTheRouterEmbedsOnlyIfItIsTo(t *testing.T) {
+	const endpoint = "--embed-url http://x/v1 --embed-model m"
+	for args, want := range map[string]bool{"": false, endpoint: false, endpoint + " --route-embeddings": true} {
+		if cfg, _, err := openLegs(strings.Fields(args)...); err != nil || (cfg.RouteEmbedder != nil) != want {
+			t.Errorf("%q: embedder %v, error %v", args, cfg.RouteEmbedder, err)
+		}
+	}
 }
 
 func TestLegsAreWhatTheFlagsSay(t *testing.T) {
@@ -145,6 +159,7 @@ func TestLegsThatCannotWorkAreRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"--embed-url http://x":          "needs --embed-model",
 		"--embed-model m":               "need --embed-url",
+		"--route-embeddings":            "needs --embed-url",
 		"--embed-url x --embed-model m": "http://",
 		"--embed-url http://x --embed-model m --embed-input-type passage": "want two",
 		"--embed-url http://x --embed-model m --embed-input-type a,b,c":   "want two",

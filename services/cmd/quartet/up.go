@@ -14,7 +14,7 @@ import (
 
 func runUp(ctx context.Context, args []string, env environment) (err error) {
 	fs := newFlags("up", "", "Runs all six services in this process. Each listens on a TCP port of its own, from --port on.", env)
-	c := localConfig{models: addModelFlags(fs), legs: addLegFlags(fs), mcp: addMCPServers(fs), index: addIndexFlag(fs), seal: addSealFlags(fs)}
+	c := localConfig{models: addModelFlags(fs), legs: addLegFlags(fs).routeFlag(fs), mcp: addMCPServers(fs), index: addIndexFlag(fs), seal: addSealFlags(fs)}
 	settings := addGatewayFlags(fs)
 	fs.StringVar(&c.redis, "redis", "", "`URL` of Redis, such as redis://localhost:6379/0 (default: an embedded server that forgets on exit)")
 	fs.BoolVar(&c.demo, "demo", true, "load the demo stores at start; with --redis the default is false")

@@ -122,8 +122,10 @@ type Report struct {
 	Router string `json:"router"`
 	Model  string `json:"model"`
 	Summary
-	// BySource counts the messages by what decided: "rules", "model" or "fallback".
+	// BySource counts the messages by what decided: "rules", "examples", "model" or "fallback".
 	BySource map[string]int `json:"by_source"`
+	// ExamplesAccuracy is ExactSetAccuracy of the messages that the nearest examples decided.
+	ExamplesAccuracy Rate `json:"examples_accuracy"`
 	// BySpecialist has every specialist's figures by name.
 	BySpecialist map[string]Specialist `json:"by_specialist"`
 	// Kept is the share of the words with digits (numbers, ids, codes) of the messages that a sub-query has.
@@ -147,7 +149,7 @@ type Report struct {
 // Measure computes the figures of outcomes. Names must hold all specialists.
 func Measure(outcomes []Outcome, names []string) *Report {
 	r := &Report{
-		BySource:     map[string]int{"rules": 0, "model": 0, "fallback": 0},
+		BySource:     map[string]int{"rules": 0, "examples": 0, "model": 0, "fallback": 0},
 		BySpecialist: bySpecialist(outcomes, names),
 		ByParts:      groups(outcomes, func(o Outcome) string { return strconv.Itoa(len(o.Gold)) }),
 		Reliability:  reliability(outcomes),
@@ -160,6 +162,9 @@ func Measure(outcomes []Outcome, names []string) *Report {
 	for _, o := range outcomes {
 		r.add(o)
 		r.BySource[sourceName(o.Source)]++
+		if o.Source == routerv1.DecisionSource_DECISION_SOURCE_EXAMPLES {
+			r.ExamplesAccuracy.count(o.right())
+		}
 		for _, w := range withDigits(o.Text) {
 			r.Kept.count(slices.Contains(withDigits(strings.Join(o.SubQueries, "\n")), w))
 		}
@@ -216,7 +221,7 @@ func withDigits(s string) []string {
 	return out
 }
 
-// sourceName returns "rules", "model" or "fallback".
+// sourceName returns "rules", "examples", "model" or "fallback".
 func sourceName(s routerv1.DecisionSource) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "DECISION_SOURCE_"))
 }

@@ -68,6 +68,15 @@ func TestMeasureCertaintyAndWhatSubQueriesKeep(t *testing.T) {
 	}
 }
 
+func TestMeasureWhatExamplesDecided(t *testing.T) {
+	r := Measure([]Outcome{
+		decided("search", "search", "examples"), decided("search", "support", "examples"), decided("search", "support", "rules"),
+	}, four)
+	if r.ExamplesAccuracy != (Rate{1, 2}) || r.BySource["examples"] != 2 || r.CertainShare != (Rate{1, 3}) {
+		t.Errorf("examples %v, sources %v, certain %v", r.ExamplesAccuracy, r.BySource, r.CertainShare)
+	}
+}
+
 func TestMeasureEachSpecialist(t *testing.T) {
 	got := Measure([]Outcome{
 		decided("search", "search", "rules"),
@@ -130,10 +139,12 @@ const wantReport = `
   "certain_share_single": 1,
   "certain_accuracy": 1,
   "by_source": {
+    "examples": 0,
     "fallback": 1,
     "model": 0,
     "rules": 2
   },
+  "examples_accuracy": null,
   "by_specialist": {
     "search": {
       "precision": 1,

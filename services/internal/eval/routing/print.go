@@ -48,12 +48,13 @@ func printSummary(w io.Writer, r *Report) {
 		{"certain share", r.CertainShare},
 		{"  with one specialist", r.CertainShareSingle},
 		{"certain accuracy", r.CertainAccuracy},
+		{"examples accuracy", r.ExamplesAccuracy},
 		{"numbers, ids kept", r.Kept},
 	} {
 		fmt.Fprintf(w, "%-22s  %8s  %d of %d\n", line.name, line.rate.Percent(), line.rate.N, line.rate.Of)
 	}
-	fmt.Fprintf(w, "%-22s  rules %d · model %d · fallback %d\n", "decided by",
-		r.BySource["rules"], r.BySource["model"], r.BySource["fallback"])
+	fmt.Fprintf(w, "%-22s  rules %d · examples %d · model %d · fallback %d\n", "decided by",
+		r.BySource["rules"], r.BySource["examples"], r.BySource["model"], r.BySource["fallback"])
 	fmt.Fprintf(w, "%-22s  median %.0f µs · p99 %.0f µs\n", "time of a decision", r.MedianMicros, r.P99Micros)
 }
 
