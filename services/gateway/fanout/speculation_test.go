@@ -77,21 +77,22 @@ func TestWasteLimiterPausesAndTriesAgain(t *testing.T) {
 }
 
 func TestModesSayWhichAssignmentsStart(t *testing.T) {
-	uncertain := &routerv1.Assignment{Confidence: 0.99}
+	doubtful := &routerv1.Assignment{Confidence: 0.66} // wrong more than one time in three
+	uncertain := &routerv1.Assignment{Confidence: 0.67}
 	certain := &routerv1.Assignment{Confidence: 0.5, Certain: true}
 	for _, tt := range []struct {
 		mode RunAhead
-		want []bool // anything; an assignment that the router is not certain of; one that it is certain of
+		want []bool // anything; an assignment below the threshold; one that the router is not certain of; one that it is certain of
 	}{
-		{RunAheadAlways, []bool{true, true, true}},
-		{RunAheadCertain, []bool{true, false, true}},
-		{RunAheadOff, []bool{false, false, false}},
+		{RunAheadAlways, []bool{true, false, true, true}},
+		{RunAheadCertain, []bool{true, false, false, true}},
+		{RunAheadOff, []bool{false, false, false, false}},
 	} {
 		s, err := newSpeculation(tt.mode, noop.Meter{}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := []bool{s != nil, s != nil && s.wants(uncertain), s != nil && s.wants(certain)}
+		got := []bool{s != nil, s != nil && s.wants(doubtful), s != nil && s.wants(uncertain), s != nil && s.wants(certain)}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.mode, diff)
 		}
