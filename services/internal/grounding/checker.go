@@ -87,7 +87,7 @@ func (k *Checker) Add(sentence string) Claims {
 	if len(others) == 0 && hasNames {
 		others = e.subjects.properName(outline, shown)
 	}
-	others = append(others, e.subjects.check(outline, k.left())...)
+	others = append(others, e.subjects.check(outline, k.named, k.left())...)
 	others = append(others, e.subjects.compare(outline, k.named)...)
 	for _, r := range outline.own {
 		k.named = append(k.named, r.mentioned...)

@@ -251,6 +251,9 @@ func (s *subjects) judgeComparison(o outline, number int, how comparison, before
 	}
 	others := before
 	than := how.at + slices.IndexFunc(c.words[how.at:], isThan)
+	if than > how.at && slices.Contains([]string{"than", "als", "que"}, c.words[than].Text) && product != nil && slices.Contains(s.naming(o.raw, &clause{words: c.words[than:]}).named, product) {
+		return Undecided, nil // "all others are dearer than Alder"
+	}
 	switch {
 	case !how.isMost && than > how.at:
 		left, right := s.naming(o.raw, &clause{words: c.words[:than]}), s.naming(o.raw, &clause{words: c.words[than:]})

@@ -138,6 +138,7 @@ func (s *subjects) addAnswer(raw string) {
 		}
 	}
 	s.addStatements(raw, nil)
+	s.addLikely(o)
 }
 
 // Supports reports whether all that a text says rests on the evidence, or is derived from it: its facts are there, of the same
@@ -154,7 +155,7 @@ func (e *MergeEvidence) checkStatements(raw string) Claims {
 	}
 	s := e.subjects()
 	o := s.outline(raw)
-	out := s.check(o, MaxChecked)
+	out := s.check(o, nil, MaxChecked)
 	var d derivation
 	claims := claimsOf(raw, cmp.Or(text.Language(raw), e.Language))
 	for _, c := range claims {

@@ -31,6 +31,9 @@ func (s *subjects) unknownName(o outline, facts []claim, hasNames bool) Claims {
 func (s *subjects) properName(o outline, language string) Claims {
 	for i := range o.clauses {
 		words := o.clauses[i].words
+		if isAboutButtons(words) {
+			continue
+		}
 		for k := 1; k < len(words); k++ {
 			before := words[k-1]
 			isPlace := isWordOf(before, "PREPOSITION") && !(before.Text == "a" && language == "en") // "à" and "a"
@@ -40,6 +43,12 @@ func (s *subjects) properName(o outline, language string) Claims {
 		}
 	}
 	return nil
+}
+
+// isAboutButtons reports whether words name something to press or to fill in, which has a name of its own: "tap Add".
+func isAboutButtons(words []text.Word) bool {
+	scored, _ := scorable(words, func(text.Word) []*subject { return nil })
+	return slices.Contains(conceptsOf(scored), "BUTTON")
 }
 
 // nameAt returns the claim that some words of a clause name something.

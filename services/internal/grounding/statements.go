@@ -15,6 +15,7 @@ type assertion struct {
 	about       []*subject // of one kind each; none: it is general
 	qualifiers  []string   // folded words that tell variants apart, such as sizes
 	conditional bool       // it is true under a condition only
+	isOwn       bool       // its sentence names what it is about
 	start, end  int        // of the clause in the text, in bytes
 }
 
@@ -237,12 +238,15 @@ func (s *subjects) judge(a assertion) Verdict {
 		return judgeFree(a, relevant)
 	}
 	if a.topic == topicCan+"return" || a.topic == topicCan+"exchange" {
-		if a.denied || len(a.about) == 0 {
-			return Undecided // what has no fault and is unused can be returned, other things can not
+		switch {
+		case len(a.about) == 0, a.denied && !a.isOwn:
+			return Undecided
+		case a.denied: // what has no fault and is unused can be returned by the store's documents, other things can not
+			relevant = slices.DeleteFunc(relevant, func(o assertion) bool { return !o.denied && (len(o.about) == 0 || o.about[0].kind != kindOrder) })
 		}
 	}
 	if len(a.about) > 0 {
-		relevant = slices.DeleteFunc(relevant, func(o assertion) bool { return len(o.about) > 0 && !sharesSubject(a, o) })
+		relevant = slices.DeleteFunc(relevant, func(o assertion) bool { return sharesKind(a, o) && !sharesSubject(a, o) })
 	}
 	qualified := slices.DeleteFunc(slices.Clone(relevant), func(o assertion) bool { return !sharesWord(a.qualifiers, o.qualifiers) })
 	if len(qualified) > 0 {
@@ -257,6 +261,12 @@ func (s *subjects) judge(a assertion) Verdict {
 	return Contradicted
 }
 
+func sharesKind(a, b assertion) bool {
+	return slices.ContainsFunc(a.about, func(s *subject) bool {
+		return slices.ContainsFunc(b.about, func(o *subject) bool { return o.kind == s.kind })
+	})
+}
+
 func sharesSubject(a, b assertion) bool {
 	return slices.ContainsFunc(a.about, func(s *subject) bool { return slices.Contains(b.about, s) })
 }
@@ -268,6 +278,10 @@ func sharesWord(a, b []string) bool {
 // judgeFree decides whether something is free without a condition, if the evidence says that something is free on one.
 func judgeFree(a assertion, relevant []assertion) Verdict {
 	switch {
+	case a.denied && len(relevant) > 0 && !slices.ContainsFunc(relevant, func(o assertion) bool {
+		return o.denied || o.conditional || len(o.about) > 0 && o.about[0].kind == kindCode
+	}):
+		return Contradicted
 	case a.denied || a.conditional || len(relevant) == 0:
 		return Undecided
 	case slices.ContainsFunc(relevant, func(o assertion) bool { return !o.denied && !o.conditional }):
@@ -520,8 +534,9 @@ func (o outline) offersExpired(i int) bool {
 	})
 }
 
-// check returns the claims of what a text asserts and denies, and of what it reverses, at most limit.
-func (s *subjects) check(o outline, limit int) Claims {
+// check returns the claims of what a text asserts and denies, and of what it reverses, at most limit. before are the subjects that the text
+// has named.
+func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 	var out Claims
 	decided := map[int]bool{} // starts of clauses
 	add := func(start, end int, about []*subject, v Verdict) {
@@ -533,8 +548,12 @@ func (s *subjects) check(o outline, limit int) Claims {
 			out = append(out, c)
 		}
 	}
+	readings := s.readings(o, before)
 	for _, a := range append(assertionsOf(o), s.attributesOf(o)...) {
 		v := s.judge(a)
+		if v == Contradicted && readingAt(readings, o.clauseAt(a.start)).agreed[a.topic] >= minTrue {
+			v = Undecided
+		}
 		decided[a.start] = decided[a.start] || v != Undecided
 		add(a.start, a.end, a.about, v)
 	}
@@ -542,10 +561,22 @@ func (s *subjects) check(o outline, limit int) Claims {
 		switch c := &o.clauses[i]; {
 		case c.has("PROMISE") && !c.has("NOT") && !c.isQuestion:
 			add(c.start, c.end, nil, Unsupported)
-		case !decided[c.start] && o.offersExpired(i):
+		case decided[c.start]:
+		case o.offersExpired(i) && readingAt(readings, i).agreed["apply"] < minTrue:
 			add(c.start, c.end, o.own[i].named, Contradicted)
-		case !decided[c.start] && s.reverses(c):
+		case s.reverses(c):
 			add(c.start, c.end, o.refs[i].named, Contradicted)
+		}
+	}
+	for _, r := range readings {
+		start, end := o.clauses[r.start].start, o.clauses[r.end-1].end
+		isKnown := slices.ContainsFunc(out, func(c Claim) bool { return c.Verdict >= Contradicted && c.Start >= start && c.End <= end })
+		switch {
+		case isKnown:
+		case r.contradicted >= minLikely:
+			add(start, end, r.about, Contradicted)
+		case r.acts >= minLikely && !ClaimsAction(o.raw[start:end]) && len(out) < limit:
+			out = append(out, Claim{Start: start, End: end, Text: o.raw[start:end], Kind: Action, Verdict: Unsupported})
 		}
 	}
 	return out

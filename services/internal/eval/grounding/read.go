@@ -64,22 +64,29 @@ func (c Case) dropped() (int, bool) {
 // Read returns the cases of a file in JSON Lines.
 func Read(r io.Reader) ([]Case, error) {
 	var cases []Case
-	for d := json.NewDecoder(r); ; {
-		var c Case
-		err := d.Decode(&c)
+	for line, d := 1, json.NewDecoder(r); ; line++ {
+		var l struct {
+			Case
+			Supports string `json:"supports"`
+		}
+		err := d.Decode(&l)
 		if errors.Is(err, io.EOF) {
 			if len(cases) == 0 {
 				return nil, errors.New("no cases")
 			}
 			return cases, nil
 		}
-		if err == nil {
-			err = c.check()
+		read := []Case{l.Case}
+		if err == nil && l.Supports != "" {
+			read, err = Phrase{l.Language, l.Supports, l.Text}.cases(fmt.Sprintf("p%04d", line))
+		}
+		for i := range read {
+			err = errors.Join(err, read[i].check())
 		}
 		if err != nil {
-			return nil, fmt.Errorf("case %d: %w", len(cases)+1, err)
+			return nil, fmt.Errorf("case %d: %w", line, err)
 		}
-		cases = append(cases, c)
+		cases = append(cases, read...)
 	}
 }
 

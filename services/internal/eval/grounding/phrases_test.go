@@ -1,0 +1,60 @@
+package grounding
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestPhrasesBecomeAnHonestAndAChangedCase(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"language":"en","supports":"in_stock","text":"The {product} is in stock."}`:                        "1 of 1, 0 of 1",
+		`{"language":"de","supports":"shipped","text":"{order} wurde am {date} verschickt."}`:                "1 of 1, 0 of 1",
+		`{"language":"fr","supports":"cannot_cancel","text":"Elle ne peut plus être annulée."}`:              "1 of 1, 0 of 1",
+		`{"language":"es","supports":"arrives","text":"{order} llega el {date} en 3 cajas."}`:                "1 of 1, 0 of 1",
+		`{"language":"en","supports":"action_claimed","text":"I have cancelled {order}."}`:                   "1 of 1, 0 of 0",
+		`{"language":"en","supports":"none","text":"Shall I look for {product}?"}`:                           "0 of 0, 0 of 2",
+		`{"language":"en","supports":"code_expired","text":"Tell me about {code}, please, if you like to."}`: "0 of 1, 0 of 1",
+	} {
+		r := measured(t, line)
+		if got := count(r.Caught.N, r.Caught.Of) + ", " + count(r.Flagged.N, r.Flagged.Of); got != want {
+			t.Errorf("%s: %s; want %s; %+v", line, got, want, r.Misses)
+		}
+	}
+}
+
+func count(n, of int) string { return string(rune('0'+n)) + " of " + string(rune('0'+of)) }
+
+func TestWrongPhrasesAreNamed(t *testing.T) {
+	for line, says := range map[string]string{
+		`{"language":"it","supports":"in_stock","text":"{product}"}`: `language is "it"`,
+		`{"language":"en","supports":"sold","text":"{product}"}`:     `supports is "sold"`,
+	} {
+		if _, err := Read(strings.NewReader(line)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v; want %s", line, err, says)
+		}
+	}
+}
+
+// leastUnread and mostUnread bound the figures of phrases that nobody reads who writes the checks.
+const (
+	leastUnread = 0.6
+	mostUnread  = 0.03
+)
+
+func TestUnreadPhrases(t *testing.T) {
+	f, err := os.Open("testdata/phrases-unread.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	cases, err := Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Measure(t.Context(), cases)
+	t.Logf("caught %v, honest flagged %v", r.Caught, r.Flagged)
+	if caught, flagged := float64(r.Caught.N)/float64(r.Caught.Of), float64(r.Flagged.N)/float64(r.Flagged.Of); caught < leastUnread || flagged > mostUnread {
+		t.Errorf("caught %v, want at least %v; honest flagged %v, want at most %v", caught, leastUnread, flagged, mostUnread)
+	}
+}

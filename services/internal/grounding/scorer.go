@@ -1,0 +1,506 @@
+package grounding
+
+import (
+	"cmp"
+	_ "embed"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
+)
+
+//go:generate go test -count=1 -run TestScorerIsFittedToPhrases . -args -update
+
+//go:embed concepts.txt
+var conceptTable string
+
+//go:embed scorer.bin
+var scorerFile []byte
+
+// scorer is a multinomial logistic regression over the concepts and words of a sentence: how likely it says each of what labels list. It
+// meets the wordings that the table of topics lacks.
+type scorer struct {
+	weights map[uint32][]float32 // by feature, one for each label
+}
+
+// labels are what a sentence may say. The last two say nothing that evidence can deny.
+var labels = strings.Fields("in_stock out_of_stock shipped delivered processing cancelled refunded can_cancel cannot_cancel can_return cannot_return " +
+	"action_claimed cheaper dearer cheapest free_shipping no_free_shipping code_valid code_expired arrives no_action none")
+
+// Words that stand for names and numbers.
+const (
+	productWord, otherWord, orderWord, codeWord, numberWord = "qproduct", "qother", "qorder", "qcode", "qnumber"
+)
+
+// concept is a phrase of the table of concepts.
+type concept struct {
+	name   string
+	words  []pattern
+	hasGap bool
+}
+
+// pattern stands for words: one that is given, those that begin and end in some way, or up to maxGap of any.
+type pattern struct {
+	begin, end    string
+	isPart, isGap bool
+}
+
+// concepts are by their first word, and by the first letters of it if it is the beginning of words; under "", it is their end.
+var concepts = sync.OnceValue(func() map[string][]concept {
+	out := map[string][]concept{}
+	for line := range strings.Lines(conceptTable) {
+		name, list, found := strings.Cut(strings.TrimSpace(line), ":")
+		if !found || strings.HasPrefix(line, "#") {
+			continue
+		}
+		for entry := range strings.SplitSeq(list, ", ") {
+			c := concept{name: name, hasGap: strings.Contains(entry, "..")}
+			for w := range strings.FieldsSeq(entry) {
+				begin, end, isPart := strings.Cut(w, "*")
+				c.words = append(c.words, pattern{begin, end, isPart, w == ".."})
+			}
+			key := c.words[0].begin
+			if c.words[0].isPart {
+				key = beginningOf(key)
+			}
+			out[key] = append(out[key], c)
+		}
+	}
+	return out
+})
+
+// beginningOf returns the first letters of a word under which beginnings of words are looked for.
+func beginningOf(w string) string { return w[:min(len(w), 2)] + "*" }
+
+// maxGap is how many words a gap stands for at most.
+const maxGap = 4
+
+// matches reports whether words begin with patterns.
+func matches(words []string, patterns []pattern) bool {
+	for i, p := range patterns {
+		switch {
+		case p.isGap:
+			for k := i; k <= i+maxGap && k < len(words); k++ {
+				if matches(words[k:], patterns[i+1:]) {
+					return true
+				}
+			}
+			return false
+		case i == len(words):
+			return false
+		case !p.isPart && words[i] != p.begin, p.isPart && (len(words[i]) < len(p.begin)+len(p.end) || !strings.HasPrefix(words[i], p.begin) || !strings.HasSuffix(words[i], p.end)):
+			return false
+		}
+	}
+	return true
+}
+
+// conceptsOf returns the concepts that words name, in order, and at the end how often they deny something. Words of a longer phrase name
+// nothing else.
+func conceptsOf(words []string) []string {
+	out := make([]string, 1, len(words)+3)
+	out[0] = "^"
+	table := concepts()
+	for i := 0; i < len(words); {
+		first, longest, end := len(out), 0, i+1
+		for _, key := range [...]string{words[i], beginningOf(words[i]), "*"} {
+			for _, c := range table[key] {
+				switch {
+				case len(c.words) < longest || !matches(words[i:], c.words):
+				case len(c.words) > longest:
+					out, longest, end = append(out[:first], c.name), len(c.words), i+1
+					if !c.hasGap {
+						end = i + longest
+					}
+				case c.name != out[len(out)-1]:
+					out = append(out, c.name)
+				}
+			}
+		}
+		if i = end; first < len(out) && out[first] == out[first-1] {
+			out = slices.Delete(out, first, first+1)
+		}
+	}
+	denials := 0
+	for i, c := range out {
+		if isDenial[c] && !(c == "NOT" && isDenial[out[i-1]]) {
+			denials++
+		}
+	}
+	return append(out, []string{"DENIED0", "DENIED1", "DENIED2", "DENIED3"}[min(denials, 3)], []string{"EVEN", "ODD"}[denials%2])
+}
+
+// isDenial has the concepts that deny something or say that it is over.
+var isDenial = map[string]bool{
+	"NOT": true, "EXCLUDED": true, "LATE": true, "GONE": true, "CLOSED": true, "PREVENT": true, "REJECT": true, "NOMORE": true, "NOTYET": true,
+}
+
+// feature is a hashed feature of a sentence, and its value.
+type feature struct {
+	key   uint32
+	value float32
+}
+
+// featuresOf returns the features of a sentence in folded words: its concepts, the pairs of them, and the words.
+func featuresOf(words, found []string) []feature {
+	ids := make([]uint32, len(found))
+	for i, c := range found {
+		ids[i] = hashed(c)
+	}
+	out := make([]feature, 0, len(words)+len(found)*(len(found)+3)/2)
+	for i, a := range ids {
+		out = append(out, feature{a, 1})
+		for _, b := range ids[i+1:] {
+			if a != b {
+				out = append(out, feature{max(a, b)*mixer ^ min(a, b), 1})
+			}
+		}
+		if i+1 < len(ids) && ids[i+1] != a {
+			out = append(out, feature{(a*mixer+1)*mixer ^ ids[i+1], 1})
+		}
+	}
+	slices.SortFunc(out, func(a, b feature) int { return cmp.Compare(a.key, b.key) })
+	out = slices.Compact(out)
+	value := float32(wordValue / math.Sqrt(float64(len(words))))
+	for _, w := range words {
+		out = append(out, feature{hashed(w), value})
+	}
+	return append(out, feature{0, 1})
+}
+
+// wordValue weighs words, which are in small letters, against concepts, which are not.
+const wordValue = 3
+
+// mixer is the prime of FNV-1a.
+const mixer = 16777619
+
+func hashed(s string) uint32 {
+	h := uint32(2166136261)
+	for i := range len(s) {
+		h = (h ^ uint32(s[i])) * mixer
+	}
+	return h
+}
+
+// score returns the probability of each label.
+func (m *scorer) score(features []feature) []float64 {
+	out := make([]float64, len(labels))
+	for _, f := range features {
+		for l, w := range m.weights[f.key] {
+			out[l] += float64(f.value * w)
+		}
+	}
+	top, sum := slices.Max(out), 0.0
+	for l := range out {
+		out[l] = math.Exp(out[l] - top)
+		sum += out[l]
+	}
+	for l := range out {
+		out[l] /= sum
+	}
+	return out
+}
+
+// fitted is the scorer that is built in.
+var fitted = sync.OnceValue(func() *scorer {
+	m := &scorer{map[uint32][]float32{}}
+	scale := math.Float32frombits(binary.LittleEndian.Uint32(scorerFile))
+	for row := range slices.Chunk(scorerFile[4:], 4+len(labels)) {
+		weights := make([]float32, len(labels))
+		for l, w := range row[4:] {
+			weights[l] = float32(int8(w)) * scale
+		}
+		m.weights[binary.LittleEndian.Uint32(row)] = weights
+	}
+	return m
+})
+
+// scorable returns the words of a sentence with names and numbers replaced by words that stand for them. naming returns the subjects that a
+// word may name. products are those named, in order.
+func scorable(words []text.Word, naming func(text.Word) []*subject) (out []string, products []*subject) {
+	out = make([]string, 0, len(words))
+	for i := 0; i < len(words); {
+		if of, end := nameAt(words, i, naming); of != nil {
+			if of.kind == kindProduct && !slices.Contains(products, of) {
+				products = append(products, of)
+			}
+			i = end
+			switch {
+			case of.kind == kindOrder:
+				out = append(out, orderWord)
+			case of.kind == kindCode:
+				out = append(out, codeWord)
+			case of == products[0]:
+				out = append(out, productWord)
+			default:
+				out = append(out, otherWord)
+			}
+			continue
+		}
+		t := words[i].Text
+		i++
+		if strings.Trim(t, "0.,") == "" {
+			t = "0"
+		} else if strings.ContainsFunc(t, unicode.IsDigit) {
+			t = numberWord
+		}
+		if n := len(out); n == 0 || t != out[n-1] || t != numberWord {
+			out = append(out, t)
+		}
+	}
+	return out, products
+}
+
+// nameAt returns the subject that words from one on name, and where its name ends: of several that share a word, the one with the most words
+// there.
+func nameAt(words []text.Word, start int, naming func(text.Word) []*subject) (of *subject, end int) {
+	for _, s := range naming(words[start]) {
+		k := start + 1
+		for k < len(words) && slices.Contains(naming(words[k]), s) {
+			k++
+		}
+		if k > end && (s.kind == kindProduct || s.kind == kindOrder || s.kind == kindCode) {
+			of, end = s, k
+		}
+	}
+	return of, end
+}
+
+// meanings are the assertions that the labels stand for.
+var meanings = map[string]assertion{
+	"in_stock": {topic: "stock"}, "out_of_stock": {topic: "stock", denied: true},
+	"shipped": {topic: "shipped"}, "delivered": {topic: "delivered"}, "processing": {topic: "processing"}, "cancelled": {topic: "cancelled"},
+	"refunded": {topic: "refunded"}, "can_cancel": {topic: topicCan + "cancel"}, "cannot_cancel": {topic: topicCan + "cancel", denied: true},
+	"can_return": {topic: topicCan + "return"}, "cannot_return": {topic: topicCan + "return", denied: true},
+	"free_shipping": {topic: "free"}, "no_free_shipping": {topic: "free", denied: true},
+	"code_valid": {topic: "apply"}, "code_expired": {topic: "apply", denied: true},
+}
+
+// ofPrice are concepts that compare prices; a low thing may be low in another way.
+var ofPrice = []string{"CHEAP", "DEAR", "PRICE", "SAVE", "FEE"}
+
+// anchors are the concepts of which a sentence must have one to say what a label stands for.
+var anchors = map[string][]string{
+	"cheaper": ofPrice, "dearer": ofPrice, "cheapest": ofPrice,
+	"can_cancel": {"CANCEL"}, "cannot_cancel": {"CANCEL"}, "can_return": {"RETURN"}, "cannot_return": {"RETURN"},
+	"action_claimed": {"IDO", "ME", "DONE"}, "refunded": {"REFUND", "MONEY"}, "cancelled": {"CANCEL", "ACTIVE"}, "free_shipping": {"SHIPPING"}, "no_free_shipping": {"SHIPPING"},
+}
+
+// kindsOf are the kinds of subjects that the other labels are about.
+var kindsOf = map[string]string{
+	"in_stock": kindProduct, "out_of_stock": kindProduct, "code_valid": kindCode, "code_expired": kindCode,
+}
+
+// minLikely is the probability from which a sentence is taken to say what the evidence denies.
+var minLikely = 0.9
+
+// minTrue is the probability from which a sentence is taken to say what the evidence says, whatever phrases it has.
+var minTrue = 0.4
+
+// reading is what a sentence says by its wording, and how that compares with the evidence.
+type reading struct {
+	start, end         int // numbers of its clauses
+	about              []*subject
+	agreed             map[string]float64 // probabilities of what the evidence says, too, by topic
+	contradicted, acts float64
+}
+
+// readings returns how the sentences of a text read. before are the products and orders that the text has named.
+func (s *subjects) readings(o outline, before []*subject) []reading {
+	var out []reading
+	for i := 0; i < len(o.clauses); {
+		r := s.readingOf(o, i, before)
+		for _, own := range o.own[r.start:r.end] {
+			before = append(before, own.mentioned...)
+		}
+		out = append(out, r)
+		i = r.end
+	}
+	return out
+}
+
+// readingAt returns the reading of the sentence of a clause.
+func readingAt(readings []reading, clause int) reading {
+	return readings[slices.IndexFunc(readings, func(r reading) bool { return clause < r.end })]
+}
+
+// readingOf reads the sentence that begins with a clause. One of which a clause by itself says what the evidence says contradicts nothing:
+// "it can be returned, but opened tea cannot".
+func (s *subjects) readingOf(o outline, first int, before []*subject) reading {
+	sentence := sentenceOf(o.clauses, first)
+	if sentence[0].isQuestion || sentenceHas(o.clauses, first, "IF") {
+		return reading{start: first, end: first + len(sentence)}
+	}
+	r := s.read(o, first, sentence, before)
+	for i := range sentence {
+		if len(sentence) > 1 && r.contradicted >= minLikely && s.read(o, first+i, sentence[i:i+1], before).isLikelyTrue() {
+			r.contradicted = 0
+		}
+	}
+	return r
+}
+
+// isLikelyTrue reports whether clauses say what the evidence says.
+func (r reading) isLikelyTrue() bool {
+	for _, p := range r.agreed {
+		if p >= minTrue {
+			return true
+		}
+	}
+	return false
+}
+
+// sentenceRead is a sentence as the scorer reads it.
+type sentenceRead struct {
+	about    []*subject // one of a kind: that it names, or that the text named last
+	products []*subject // that it names, in order
+	likely   map[string]float64
+}
+
+// says returns what clauses of a sentence may say, with the probabilities.
+func (s *subjects) says(o outline, first int, sentence []clause, before []*subject) sentenceRead {
+	var r sentenceRead
+	var words []text.Word
+	var named []*subject
+	for k := range sentence {
+		words = append(words, sentence[k].words...)
+		for _, n := range o.own[first+k].mentioned {
+			if !slices.Contains(named, n) {
+				named = append(named, n)
+			}
+		}
+	}
+	scored, products := scorable(words, func(w text.Word) []*subject {
+		return slices.DeleteFunc(slices.Clone(s.byWord[nameWord(w.Text)]), func(n *subject) bool { return !slices.Contains(named, n) })
+	})
+	r.products = products
+	for _, kind := range []string{kindProduct, kindOrder, kindCode} {
+		of := ofKind(named, kind)
+		if last := ofKind(before, kind); len(of) == 0 && len(last) > 0 {
+			of = last[len(last)-1:]
+		}
+		if len(of) == 1 {
+			r.about = append(r.about, of[0])
+		}
+	}
+	found := conceptsOf(scored)
+	has := func(c string) bool { return slices.Contains(found, c) }
+	isLater := sentenceHas(o.clauses, first, "FUTURE")
+	r.likely = map[string]float64{}
+	for l, p := range fitted().score(featuresOf(scored, found)) {
+		label := labels[l]
+		kind := kindsOf[label]
+		unsure := false
+		switch meanings[label].topic {
+		case "processing", "shipped", "delivered", "refunded", "cancelled":
+			unsure = isLater
+		case "apply":
+			unsure = isLater || sentenceHas(o.clauses, first, "START")
+		case "stock":
+			unsure = has("LOW") // "there is none under 25 EUR"
+		case topicCan + "return":
+			unsure = len(named) == 0 || has("CONDITION") // goods in general
+		case "": // comparisons: a low thing may be low in another way
+			unsure = label != "action_claimed" && (sentenceHas(o.clauses, first, "SOME") || has("LOW") && !slices.ContainsFunc(ofPrice[1:], has))
+		}
+		isAbout := kind == "" || slices.ContainsFunc(r.about, func(n *subject) bool { return n.kind == kind })
+		if p >= minCounted && !unsure && isAbout && (anchors[label] == nil || slices.ContainsFunc(anchors[label], has)) {
+			r.likely[label] = p
+		}
+	}
+	return r
+}
+
+// read compares what clauses of a sentence say with the evidence.
+func (s *subjects) read(o outline, first int, sentence []clause, before []*subject) reading {
+	said := s.says(o, first, sentence, before)
+	r := reading{start: first, end: first + len(sentence), about: said.about, acts: said.likely["action_claimed"], agreed: map[string]float64{}}
+	for label, p := range said.likely {
+		v := Undecided
+		switch a, isAssertion := meanings[label]; {
+		case label == "cheaper" && len(said.products) == 2:
+			v = s.comparePrices(said.products[0], said.products[1])
+		case label == "dearer" && len(said.products) == 2:
+			v = s.comparePrices(said.products[1], said.products[0])
+		case label == "cheapest" && len(said.products) == 1:
+			v = s.compareAll(said.products[0], before, &sentence[0])
+		case isAssertion:
+			a.about, a.isOwn = said.about, true
+			v = s.judge(a)
+		}
+		switch v {
+		case Supported:
+			r.agreed[meanings[label].topic] += p
+		case Contradicted:
+			r.contradicted += p
+		}
+	}
+	return r
+}
+
+// addLikely adds what sentences of an answer say by their wording, so that an answer supports itself.
+func (s *subjects) addLikely(o outline) {
+	var before []*subject
+	for i := 0; i < len(o.clauses); {
+		sentence := sentenceOf(o.clauses, i)
+		said := s.says(o, i, sentence, before)
+		for label, p := range said.likely {
+			if a, isAssertion := meanings[label]; isAssertion && p >= minTrue {
+				a.about = said.about
+				s.assertions = append(s.assertions, a)
+			}
+		}
+		for _, own := range o.own[i : i+len(sentence)] {
+			before = append(before, own.mentioned...)
+		}
+		i += len(sentence)
+	}
+}
+
+// minCounted is the least probability that counts.
+const minCounted = 0.01
+
+func ofKind(all []*subject, kind string) []*subject {
+	var out []*subject
+	for _, s := range all {
+		if s.kind == kind && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// comparePrices compares that a product is cheaper than another one.
+func (s *subjects) comparePrices(a, b *subject) Verdict {
+	x, unit, ok := a.valueOf("price")
+	y, u, isKnown := b.valueOf("price")
+	switch {
+	case !ok || !isKnown || unit != u:
+	case x.isBetter(y, -1):
+		return Supported
+	case y.isBetter(x, -1):
+		return Contradicted
+	}
+	return Undecided
+}
+
+// compareAll compares that a product is the cheapest of those named and of its rivals.
+func (s *subjects) compareAll(product *subject, before []*subject, c *clause) Verdict {
+	v := Undecided
+	for _, of := range s.list {
+		if of == product || of.kind != kindProduct || !slices.Contains(before, of) && !s.isRival(of, product, c) {
+			continue
+		}
+		switch s.comparePrices(product, of) {
+		case Contradicted:
+			return Contradicted
+		case Supported:
+			v = Supported
+		}
+	}
+	return v
+}

@@ -1,0 +1,153 @@
+package grounding
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"flag"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
+)
+
+var update = flag.Bool("update", false, "write the fitted scorer")
+
+// labelled is a sentence of a collection with what it says.
+type labelled struct{ Language, Supports, Text string }
+
+func readLabelled(t testing.TB, file string) []labelled {
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out []labelled
+	for d := json.NewDecoder(f); d.More(); {
+		var l labelled
+		if err := d.Decode(&l); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// placeholders are what sentences of a collection are about, as the scorer reads it.
+var placeholders = strings.NewReplacer("{product}", productWord, "{other}", otherWord, "{order}", orderWord, "{code}", codeWord,
+	"{date}", numberWord, "{percent}", numberWord, "{price}", numberWord)
+
+// words returns the words of the sentence as the scorer reads them.
+func (l labelled) words() []string {
+	subjects := map[string]*subject{
+		productWord: {kind: kindProduct}, otherWord: {kind: kindProduct}, orderWord: {kind: kindOrder}, codeWord: {kind: kindCode},
+	}
+	out, _ := scorable(text.Words(placeholders.Replace(l.Text)), func(w text.Word) []*subject {
+		if of := subjects[w.Text]; of != nil {
+			return []*subject{of}
+		}
+		return nil
+	})
+	return out
+}
+
+// label returns the number of what a sentence says. The first product that it names is the cheaper one or the dearer one.
+func (l labelled) label() int {
+	other := strings.Index(l.Text, "{other}")
+	if l.Supports == "cheaper" && other >= 0 && other < strings.Index(l.Text, "{product}") {
+		return slices.Index(labels, "dearer")
+	}
+	return slices.Index(labels, l.Supports)
+}
+
+// Settings of the fit, chosen by cross-validation.
+var (
+	fitDecay   = 3e-3 // L2
+	fitEpochs  = 25
+	fitDropout = 0.5 // the share of features that each pass leaves out
+)
+
+const (
+	fitRate   = 0.1
+	leastSeen = 2 // sentences that have a feature
+)
+
+// fit maximises the likelihood of the labels of sentences by AdaGrad.
+func fit(sentences []labelled) *scorer {
+	seen := map[uint32]int{}
+	features := make([][]feature, len(sentences))
+	for i, l := range sentences {
+		features[i] = featuresOf(l.words(), conceptsOf(l.words()))
+		for _, f := range features[i] {
+			seen[f.key]++
+		}
+	}
+	m, squares := &scorer{map[uint32][]float32{}}, map[uint32][]float32{}
+	for i := range features {
+		features[i] = slices.DeleteFunc(features[i], func(f feature) bool { return seen[f.key] < leastSeen })
+		for _, f := range features[i] {
+			m.weights[f.key], squares[f.key] = make([]float32, len(labels)), make([]float32, len(labels))
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range fitEpochs {
+		for _, i := range r.Perm(len(sentences)) {
+			kept := slices.Clone(features[i])
+			kept = slices.DeleteFunc(kept, func(feature) bool { return r.Float64() < fitDropout })
+			gradient := m.score(kept)
+			for l := range gradient {
+				gradient[l] = -gradient[l]
+			}
+			gradient[sentences[i].label()]++
+			for _, f := range kept {
+				w, s := m.weights[f.key], squares[f.key]
+				for l, g := range gradient {
+					d := g*float64(f.value) - fitDecay*float64(w[l])
+					s[l] += float32(d * d)
+					w[l] += float32(fitRate * d / math.Sqrt(float64(s[l])+1e-6))
+				}
+			}
+		}
+	}
+	return m
+}
+
+// encode writes the weights, a signed byte each.
+func (m *scorer) encode() []byte {
+	var top float32
+	for _, row := range m.weights {
+		for _, w := range row {
+			top = max(top, w, -w)
+		}
+	}
+	scale := top / math.MaxInt8
+	out := binary.LittleEndian.AppendUint32(nil, math.Float32bits(scale))
+	for _, key := range slices.Sorted(maps.Keys(m.weights)) {
+		out = binary.LittleEndian.AppendUint32(out, key)
+		for _, w := range m.weights[key] {
+			out = append(out, byte(int8(math.Round(float64(w/scale)))))
+		}
+	}
+	return out
+}
+
+// TestScorerIsFittedToPhrases fits the scorer anew, and compares it with the one that is built in. With -update it writes it.
+func TestScorerIsFittedToPhrases(t *testing.T) {
+	var sentences []labelled
+	for _, file := range []string{"phrases", "words"} {
+		sentences = append(sentences, readLabelled(t, "../eval/grounding/testdata/"+file+".jsonl")...)
+	}
+	file := fit(sentences).encode()
+	if *update {
+		if err := os.WriteFile("scorer.bin", file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if !bytes.Equal(file, scorerFile) {
+		t.Error("the scorer is not that of the collections; run go generate")
+	}
+}
