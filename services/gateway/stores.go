@@ -64,8 +64,10 @@ func (s *storeServer) PutStore(ctx context.Context, req *gatewayv1.PutStoreReque
 	if err := s.service.checkStore(req.GetStore()); err != nil {
 		return nil, err
 	}
-	if err := s.stores.put(ctx, req.GetStore()); err != nil {
-		return nil, err
+	if !req.GetValidateOnly() {
+		if err := s.stores.put(ctx, req.GetStore()); err != nil {
+			return nil, err
+		}
 	}
 	return &gatewayv1.PutStoreResponse{Store: req.GetStore()}, nil
 }

@@ -42,6 +42,9 @@ func (s *server) SetCart(ctx context.Context, req *cartv1.SetCartRequest) (*cart
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
+	if req.GetValidateOnly() {
+		return &cartv1.SetCartResponse{Cart: &cartv1.Cart{CartId: req.GetCartId(), Items: req.GetItems()}}, nil
+	}
 	cart, err := s.carts.Set(ctx, req)
 	if err != nil {
 		return nil, fmt.Errorf("set cart: %w", err)

@@ -146,8 +146,10 @@ func (s *orderServer) PutOrderSettings(ctx context.Context, req *orderv1.PutOrde
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	if err := s.orders.PutSettings(ctx, req.GetStoreId(), settings); err != nil {
-		return nil, err
+	if !req.GetValidateOnly() {
+		if err := s.orders.PutSettings(ctx, req.GetStoreId(), settings); err != nil {
+			return nil, err
+		}
 	}
 	return &orderv1.PutOrderSettingsResponse{Settings: settings}, nil
 }

@@ -85,14 +85,14 @@ func TestLoadTellsItsProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told bytes.Buffer
 		l := &load.Load{DryRun: true}
-		stop := tellProgress(l, dataFile{path: "stores.jsonl", kind: "stores"}, environment{err: &told})
+		stop := tellProgress(l, dataFile{path: "cart_settings.jsonl", kind: "cart_settings"}, environment{err: &told})
 		time.Sleep(6 * time.Second)
-		if _, err := l.File(t.Context(), "stores", strings.NewReader(`{"store_id":"a"}`+"\n"+`{"store_id":"b"}`)); err != nil {
+		if _, err := l.File(t.Context(), "cart_settings", strings.NewReader("{}\n{}")); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(6 * time.Second)
 		stop()
-		if want := "stores.jsonl: 0 stores read, 5 s\nstores.jsonl: 2 stores read, 10 s\n"; told.String() != want {
+		if want := "cart_settings.jsonl: 0 cart_settings read, 5 s\ncart_settings.jsonl: 2 cart_settings read, 10 s\n"; told.String() != want {
 			t.Errorf("told %q, want %q", told.String(), want)
 		}
 	})

@@ -14,8 +14,8 @@ import (
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
-// shownRefusals is how many refusals of a file are printed.
-const shownRefusals = 20
+// shownRefusals and shownNotes are how many refusals and notes of a file are printed.
+const shownRefusals, shownNotes = 20, 5
 
 const loadAbout = `Loads files into a store through the gateway of a running Quartet. The kind of a file is its name:
 stores.jsonl, products.jsonl, variant_updates.jsonl, promotions.jsonl, cart_settings.jsonl, carts.jsonl, order_settings.jsonl,
@@ -201,6 +201,13 @@ func loadFile(ctx context.Context, l *load.Load, f dataFile, env environment) (i
 			break
 		}
 		fmt.Fprintf(env.out, "  line %d: %s\n", r.Line, r.What)
+	}
+	for i, n := range report.Notes {
+		if i == shownNotes {
+			fmt.Fprintf(env.out, "  ... and %d more products\n", len(report.Notes)-shownNotes)
+			break
+		}
+		fmt.Fprintf(env.out, "  line %d: note: %s\n", n.Line, n.What)
 	}
 	return report.Refused, nil
 }

@@ -62,6 +62,59 @@ func TestLoadRefusesWhatDoesNotFitTheStore(t *testing.T) {
 	}
 }
 
+// A dry run refuses what a load would refuse, of all kinds. A product that can do without another one is taken with a note.
+func TestADryRunRefusesWhatALoadRefuses(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	env := upWithoutDemo(t, ctx, stop)
+	product := func(id, complements string) string {
+		return `{"product_id":"` + id + `","title":"Kite","category_path":["Kites"],"complement_ids":[` + complements +
+			`],"variants":[{"variant_id":"std","price":{"amount_minor":2450,"currency_code":"EUR"},"stock":7}]}` + "\n"
+	}
+	cart := func(id, product, quantity string) string {
+		return `{"cart_id":"` + id + `","items":[{"product_id":"` + product + `","variant_id":"std","quantity":` + quantity + "}]}\n"
+	}
+	dir := writeFiles(t, map[string]string{
+		"stores.jsonl":         `{"store_id":"kites","name":"Kite Corner","currency_code":"EUR"}` + "\n" + `{"store_id":"lamps","name":"","currency_code":"EUR"}` + "\n",
+		"products.jsonl":       product("K1", `"K2","K9"`) + product("K2", `"K1"`),
+		"carts.jsonl":          cart("a", "K1", "1") + cart("b", "K9", "1") + cart("c", "K1", "0"),
+		"order_settings.jsonl": `{"return_window_days":-1}` + "\n",
+		"orders.jsonl": `{"order_id":"O1","customer_id":"bo","status":"ORDER_STATUS_DELIVERED","create_time":"2024-05-01T10:00:00Z",` +
+			`"items":[{"product_id":"K8","title":"Kite","quantity":1,"unit_price":{"amount_minor":2450,"currency_code":"EUR"}}],` +
+			`"subtotal":{"amount_minor":2450,"currency_code":"EUR"},"total":{"amount_minor":2450,"currency_code":"EUR"}}` + "\n",
+	})
+	updates := writeFiles(t, map[string]string{"variant_updates.jsonl": `{"product_id":"K1","variant_id":"std","stock":3}` + "\n" + `{"product_id":"K9","variant_id":"std","stock":3}` + "\n"})
+	for _, dry := range []bool{true, false} {
+		args, done := []string{"load", "--store", "kites", dir}, "loaded"
+		if dry {
+			args, done = append(args, "--dry-run"), "good"
+		}
+		code, stdout, stderr := quartet(ctx, env, args...)
+		if code != 1 {
+			t.Errorf("dry %v: exit code %d, stderr %s", dry, code, stderr)
+		}
+		for _, says := range []string{
+			"stores.jsonl: 1 stores " + done + ", 1 refused", "store.name: is required", "carts.jsonl: 1 carts " + done + ", 2 refused", `product "K9"`,
+			"items[0].quantity: is 0", "order_settings.jsonl: 0 order_settings " + done + ", 1 refused", "products.jsonl: 2 products " + done + ", 0 refused",
+			`line 1: note: K1: complement_ids: the catalog has no product "K9"`, "orders.jsonl: 1 orders " + done + ", 0 refused",
+			`line 1: note: O1: items[0].product_id: the catalog has no product "K8"`,
+		} {
+			if !strings.Contains(stdout, says) {
+				t.Errorf("dry %v: load does not say %q:\n%s", dry, says, stdout)
+			}
+		}
+		if strings.Contains(stdout, `no product "K1"`) || strings.Contains(stdout, `no product "K2"`) {
+			t.Errorf("dry %v: products of the same load are unknown:\n%s", dry, stdout)
+		}
+	}
+	for _, args := range [][]string{{"--dry-run"}, {}} {
+		code, stdout, _ := quartet(ctx, env, append([]string{"load", "--store", "kites", updates}, args...)...)
+		if code != 1 || !strings.Contains(stdout, "1 refused") || !strings.Contains(stdout, `no product "K9"`) {
+			t.Errorf("updates %v: exit code %d\n%s", args, code, stdout)
+		}
+	}
+}
+
 // upWithoutDemo runs 'quartet up' without stores, as up does, and returns the environment that leads to its gateway.
 func upWithoutDemo(t *testing.T, ctx context.Context, stop context.CancelFunc) map[string]string {
 	t.Helper()

@@ -24,6 +24,7 @@ import (
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/jsonl"
 	"github.com/quartet-commerce/quartet/services/internal/money"
 )
@@ -41,12 +42,15 @@ type checker struct {
 	kind     string
 	currency string // of the store; "": unknown, and not checked
 	now      time.Time
-	lineOf   map[string]int // by id of the item
+	lineOf   map[string]int     // by id of the item
+	products map[string]bool    // whether the catalog, or a file of this load, has a product; of those that were looked up
+	mentions map[string]Refusal // of products by items that are taken without them: the first of each product
 }
 
 // newChecker returns a checker of one file. It fails if the store does not exist.
 func newChecker(ctx context.Context, l *Load, kind string) (*checker, error) {
-	k := &checker{load: l, kind: kind, currency: l.currencies[l.StoreID], now: time.Now(), lineOf: make(map[string]int)}
+	k := &checker{load: l, kind: kind, currency: l.currencies[l.StoreID], now: time.Now(),
+		lineOf: make(map[string]int), products: make(map[string]bool), mentions: make(map[string]Refusal)}
 	if kind == "stores" || l.Stores == nil || k.currency != "" {
 		return k, nil
 	}
@@ -95,13 +99,19 @@ func (k *checker) check(ctx context.Context, line int, item proto.Message) ([]st
 	case *orderv1.Order:
 		wrongs = append(wrongs, wrongSums(item)...)
 		wrongs = append(wrongs, k.futureDates(item)...)
-	case *promotionv1.Promotion:
-		unknown, err := k.unknownProducts(ctx, item)
-		if err != nil {
-			return nil, err
+		for i, bought := range item.GetItems() { // it may be sold no longer
+			k.mention(line, fmt.Sprintf("%s: items[%d].product_id", id, i), bought.GetProductId())
 		}
-		wrongs = append(wrongs, unknown...)
+	case *catalogv1.Product:
+		for _, other := range item.GetComplementIds() {
+			k.mention(line, id+": complement_ids", other)
+		}
 	}
+	unknown, err := k.unknownProducts(ctx, item)
+	if err != nil {
+		return nil, fmt.Errorf("line %d: look up products: %w", line, err)
+	}
+	wrongs = append(wrongs, unknown...)
 	if len(wrongs) > 0 && id != "" {
 		wrongs[0] = id + ": " + wrongs[0]
 	}
@@ -203,34 +213,89 @@ func (k *checker) futureDates(o *orderv1.Order) []string {
 	return wrongs
 }
 
-// unknownProducts reports products of a promotion that the catalog does not have.
-func (k *checker) unknownProducts(ctx context.Context, p *promotionv1.Promotion) ([]string, error) {
-	if k.load.Catalog == nil {
-		return nil, nil
-	}
+// unknownProducts reports products that an item needs and the catalog does not have. A cart and an update of a variant are refused by
+// their service, which sees them only if they are written.
+func (k *checker) unknownProducts(ctx context.Context, item proto.Message) ([]string, error) {
 	fieldOf := make(map[string]string)
-	note := func(field string, ids []string) {
+	note := func(field string, ids ...string) {
 		for _, id := range ids {
 			fieldOf[id] = cmp.Or(fieldOf[id], field)
 		}
 	}
-	note("scope.product_ids", p.GetScope().GetProductIds())
-	note("scope.exclude_product_ids", p.GetScope().GetExcludeProductIds())
-	note("bundle.product_ids", p.GetBundle().GetProductIds())
-	var wrongs []string
-	for ids := range slices.Chunk(slices.Sorted(maps.Keys(fieldOf)), maxBatchGet) {
-		reply, err := k.load.Catalog.BatchGetProducts(ctx, &catalogv1.BatchGetProductsRequest{StoreId: k.load.StoreID, ProductIds: ids})
-		if err != nil {
-			return nil, fmt.Errorf("look up the products of promotion %s: %w", p.GetCode(), err)
+	switch item := item.(type) {
+	case *promotionv1.Promotion:
+		note("scope.product_ids", item.GetScope().GetProductIds()...)
+		note("scope.exclude_product_ids", item.GetScope().GetExcludeProductIds()...)
+		note("bundle.product_ids", item.GetBundle().GetProductIds()...)
+	case *cartv1.Cart:
+		for i, it := range item.GetItems() {
+			note(fmt.Sprintf("items[%d].product_id", i), it.GetProductId())
 		}
-		for _, id := range reply.GetMissingProductIds() {
-			if k.load.read["products"][id] {
-				continue // a dry run has not written it
-			}
-			wrongs = append(wrongs, fmt.Sprintf("%s: the catalog has no product %q; load it first, or leave it out", fieldOf[id], id))
+	case *catalogv1.VariantUpdate:
+		note("product_id", item.GetProductId())
+	}
+	if _, ok := item.(*promotionv1.Promotion); !ok && !k.load.DryRun {
+		return nil, nil
+	}
+	missing, err := k.missing(ctx, slices.Sorted(maps.Keys(fieldOf)))
+	var wrongs []string
+	for _, id := range missing {
+		wrongs = append(wrongs, fmt.Sprintf("%s: the catalog has no product %q; load it first, or leave it out", fieldOf[id], id))
+	}
+	return wrongs, err
+}
+
+// missing returns those of some products that neither the catalog nor a file of this load has.
+func (k *checker) missing(ctx context.Context, ids []string) (missing []string, err error) {
+	if k.load.Catalog == nil {
+		return nil, nil
+	}
+	wanted := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		_, known := k.products[id]
+		return known || !fault.ValidID(id) // the service says what is wrong with the form
+	})
+	for chunk := range slices.Chunk(wanted, maxBatchGet) {
+		reply, err := k.load.Catalog.BatchGetProducts(ctx, &catalogv1.BatchGetProductsRequest{StoreId: k.load.StoreID, ProductIds: chunk})
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range chunk {
+			// A dry run has not written what its files have.
+			k.products[id] = k.load.read["products"][id] || !slices.Contains(reply.GetMissingProductIds(), id)
 		}
 	}
-	return wrongs, nil
+	for _, id := range ids {
+		if has, looked := k.products[id]; looked && !has {
+			missing = append(missing, id)
+		}
+	}
+	return missing, nil
+}
+
+// mention notes that an item names a product, which it can do without.
+func (k *checker) mention(line int, where, id string) {
+	if _, before := k.mentions[id]; !before && id != "" {
+		k.mentions[id] = Refusal{Line: line, What: fmt.Sprintf("%s: the catalog has no product %q", where, id)}
+	}
+}
+
+// noted returns what adds the products that were mentioned, and are not there, to the report of a file.
+func (k *checker) noted(ctx context.Context) func(Report, error) (Report, error) {
+	return func(report Report, err error) (Report, error) {
+		if err != nil || len(k.mentions) == 0 {
+			return report, err
+		}
+		ids := slices.DeleteFunc(slices.Sorted(maps.Keys(k.mentions)), func(id string) bool { return k.load.read["products"][id] })
+		missing, err := k.missing(ctx, ids)
+		if err != nil {
+			return report, fmt.Errorf("look up products: %w", err)
+		}
+		for _, id := range missing[:min(len(missing), maxRefusals)] {
+			report.Notes = append(report.Notes, k.mentions[id])
+		}
+		slices.SortStableFunc(report.Notes, func(a, b Refusal) int { return a.Line - b.Line })
+		return report, nil
+	}
 }
 
 // noteStore notes a store of this load, which a dry run does not write.

@@ -71,6 +71,8 @@ type Report struct {
 	Refused int
 	// Refusals are the first 1,000 of them, by line.
 	Refusals []Refusal
+	// Notes name products that the items mention and the catalog does not have, by line, at most 1,000. The items were taken.
+	Notes []Refusal
 }
 
 // refuse notes an item that was not taken.
@@ -87,7 +89,7 @@ type Load struct {
 	Clients
 	// StoreID is the store. Not needed for stores, which name themselves.
 	StoreID string
-	// DryRun writes nothing. The services check products, promotions, orders and policies; the others are only read.
+	// DryRun writes nothing. The services check the items; settings of carts are only read.
 	DryRun bool
 
 	seen       atomic.Int64
@@ -113,12 +115,17 @@ func (l *Load) File(ctx context.Context, kind string, in io.Reader) (Report, err
 	if err != nil {
 		return Report{}, err
 	}
+	return k.noted(ctx)(l.items(ctx, k, kind, in))
+}
+
+// items loads the items of one file.
+func (l *Load) items(ctx context.Context, k *checker, kind string, in io.Reader) (Report, error) {
 	switch kind {
 	case "stores":
-		return each(checked(ctx, k, read[gatewayv1.Store](in)), unlessDry(l, func(s *gatewayv1.Store) error {
-			_, err := l.Stores.PutStore(ctx, &gatewayv1.PutStoreRequest{Store: s})
+		return each(checked(ctx, k, read[gatewayv1.Store](in)), func(s *gatewayv1.Store) error {
+			_, err := l.Stores.PutStore(ctx, &gatewayv1.PutStoreRequest{Store: s, ValidateOnly: l.DryRun})
 			return err
-		}))
+		})
 	case "products":
 		return products(ctx, l, checked(ctx, k, read[catalogv1.Product](in)))
 	case "variant_updates":
@@ -126,12 +133,15 @@ func (l *Load) File(ctx context.Context, kind string, in io.Reader) (Report, err
 	case "promotions":
 		return promotions(ctx, l, checked(ctx, k, read[promotionv1.Promotion](in)))
 	case "cart_settings":
-		return each(checked(ctx, k, read[cartv1.CartSettings](in)), unlessDry(l, func(settings *cartv1.CartSettings) error {
+		return each(checked(ctx, k, read[cartv1.CartSettings](in)), func(settings *cartv1.CartSettings) error {
+			if l.DryRun {
+				return nil
+			}
 			_, err := l.Carts.PutCartSettings(ctx, &cartv1.PutCartSettingsRequest{StoreId: l.StoreID, Settings: settings})
 			return err
-		}))
+		})
 	case "carts":
-		return each(checked(ctx, k, read[cartv1.Cart](in)), unlessDry(l, func(cart *cartv1.Cart) error { return setCart(ctx, l, cart) }))
+		return each(checked(ctx, k, read[cartv1.Cart](in)), func(cart *cartv1.Cart) error { return setCart(ctx, l, cart) })
 	case "order_settings":
 		return orderSettings(ctx, l, checked(ctx, k, read[orderv1.OrderSettings](in)))
 	case "orders":
@@ -149,23 +159,15 @@ func (l *Load) Feed(ctx context.Context, extension string, in io.Reader) (Report
 		return Report{}, err
 	}
 	cfg := productfeed.Config{Extension: extension, Currency: k.currency, Now: k.now}
-	return products(ctx, l, checked(ctx, k, productfeed.Read(in, cfg)))
-}
-
-// unlessDry returns put, or what does nothing in a dry run.
-func unlessDry[T proto.Message](l *Load, put func(T) error) func(T) error {
-	if l.DryRun {
-		return func(T) error { return nil }
-	}
-	return put
+	return k.noted(ctx)(products(ctx, l, checked(ctx, k, productfeed.Read(in, cfg))))
 }
 
 // orderSettings writes each record over the one before.
 func orderSettings(ctx context.Context, l *Load, items lines[*orderv1.OrderSettings]) (Report, error) {
-	return each(items, unlessDry(l, func(settings *orderv1.OrderSettings) error {
-		_, err := l.Orders.PutOrderSettings(ctx, &orderv1.PutOrderSettingsRequest{StoreId: l.StoreID, Settings: settings})
+	return each(items, func(settings *orderv1.OrderSettings) error {
+		_, err := l.Orders.PutOrderSettings(ctx, &orderv1.PutOrderSettingsRequest{StoreId: l.StoreID, Settings: settings, ValidateOnly: l.DryRun})
 		return err
-	}))
+	})
 }
 
 // Products loads products that were read already into a store, as File does.
@@ -189,7 +191,7 @@ func read[T any, M message[T]](in io.Reader) lines[M] {
 }
 
 func setCart(ctx context.Context, l *Load, cart *cartv1.Cart) error {
-	_, err := l.Carts.SetCart(ctx, &cartv1.SetCartRequest{StoreId: l.StoreID, CartId: cart.GetCartId(), Items: cart.GetItems()})
+	_, err := l.Carts.SetCart(ctx, &cartv1.SetCartRequest{StoreId: l.StoreID, CartId: cart.GetCartId(), Items: cart.GetItems(), ValidateOnly: l.DryRun})
 	return err
 }
 

@@ -500,8 +500,10 @@ type SetCartRequest struct {
 	// Version that the cart must have. Absent: any. With another version the call returns FAILED_PRECONDITION, reason
 	// VERSION_MISMATCH, with current_version in the metadata.
 	ExpectedVersion *int64 `protobuf:"varint,4,opt,name=expected_version,json=expectedVersion,proto3,oneof" json:"expected_version,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Check the form of the request, not whether the products exist, and write nothing.
+	ValidateOnly  bool `protobuf:"varint,5,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SetCartRequest) Reset() {
@@ -560,6 +562,13 @@ func (x *SetCartRequest) GetExpectedVersion() int64 {
 		return *x.ExpectedVersion
 	}
 	return 0
+}
+
+func (x *SetCartRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
 }
 
 // SetCartResponse carries the cart as written.
@@ -1202,12 +1211,13 @@ const file_quartet_cart_v1_cart_proto_rawDesc = "" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x17\n" +
 	"\acart_id\x18\x02 \x01(\tR\x06cartId\"<\n" +
 	"\x0fGetCartResponse\x12)\n" +
-	"\x04cart\x18\x01 \x01(\v2\x15.quartet.cart.v1.CartR\x04cart\"\xba\x01\n" +
+	"\x04cart\x18\x01 \x01(\v2\x15.quartet.cart.v1.CartR\x04cart\"\xdf\x01\n" +
 	"\x0eSetCartRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x17\n" +
 	"\acart_id\x18\x02 \x01(\tR\x06cartId\x12/\n" +
 	"\x05items\x18\x03 \x03(\v2\x19.quartet.cart.v1.CartItemR\x05items\x12.\n" +
-	"\x10expected_version\x18\x04 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01B\x13\n" +
+	"\x10expected_version\x18\x04 \x01(\x03H\x00R\x0fexpectedVersion\x88\x01\x01\x12#\n" +
+	"\rvalidate_only\x18\x05 \x01(\bR\fvalidateOnlyB\x13\n" +
 	"\x11_expected_version\"<\n" +
 	"\x0fSetCartResponse\x12)\n" +
 	"\x04cart\x18\x01 \x01(\v2\x15.quartet.cart.v1.CartR\x04cart\"\xb8\x01\n" +

@@ -2413,7 +2413,9 @@ func (x *DeleteThreadResponse) GetDeleted() bool {
 type PutStoreRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The store. Required.
-	Store         *Store `protobuf:"bytes,1,opt,name=store,proto3" json:"store,omitempty"`
+	Store *Store `protobuf:"bytes,1,opt,name=store,proto3" json:"store,omitempty"`
+	// Check the store and write nothing.
+	ValidateOnly  bool `protobuf:"varint,2,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2453,6 +2455,13 @@ func (x *PutStoreRequest) GetStore() *Store {
 		return x.Store
 	}
 	return nil
+}
+
+func (x *PutStoreRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
 }
 
 // PutStoreResponse carries the store as written.
@@ -4626,9 +4635,10 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"customerId\x12\x17\n" +
 	"\acart_id\x18\x04 \x01(\tR\x06cartId\"0\n" +
 	"\x14DeleteThreadResponse\x12\x18\n" +
-	"\adeleted\x18\x01 \x01(\bR\adeleted\"B\n" +
+	"\adeleted\x18\x01 \x01(\bR\adeleted\"g\n" +
 	"\x0fPutStoreRequest\x12/\n" +
-	"\x05store\x18\x01 \x01(\v2\x19.quartet.gateway.v1.StoreR\x05store\"C\n" +
+	"\x05store\x18\x01 \x01(\v2\x19.quartet.gateway.v1.StoreR\x05store\x12#\n" +
+	"\rvalidate_only\x18\x02 \x01(\bR\fvalidateOnly\"C\n" +
 	"\x10PutStoreResponse\x12/\n" +
 	"\x05store\x18\x01 \x01(\v2\x19.quartet.gateway.v1.StoreR\x05store\",\n" +
 	"\x0fGetStoreRequest\x12\x19\n" +

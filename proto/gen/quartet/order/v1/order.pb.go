@@ -1684,7 +1684,9 @@ type PutOrderSettingsRequest struct {
 	// Store to write to. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// The complete settings. Absent: the store has none.
-	Settings      *OrderSettings `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"`
+	Settings *OrderSettings `protobuf:"bytes,2,opt,name=settings,proto3" json:"settings,omitempty"`
+	// Check the settings and write nothing.
+	ValidateOnly  bool `protobuf:"varint,3,opt,name=validate_only,json=validateOnly,proto3" json:"validate_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1731,6 +1733,13 @@ func (x *PutOrderSettingsRequest) GetSettings() *OrderSettings {
 		return x.Settings
 	}
 	return nil
+}
+
+func (x *PutOrderSettingsRequest) GetValidateOnly() bool {
+	if x != nil {
+		return x.ValidateOnly
+	}
+	return false
 }
 
 // PutOrderSettingsResponse carries the settings as written.
@@ -2307,10 +2316,11 @@ const file_quartet_order_v1_order_proto_rawDesc = "" +
 	"\x05proof\"\x80\x01\n" +
 	"\x15GetGuestOrderResponse\x12-\n" +
 	"\x05order\x18\x01 \x01(\v2\x17.quartet.order.v1.OrderR\x05order\x128\n" +
-	"\aactions\x18\x02 \x01(\v2\x1e.quartet.order.v1.OrderActionsR\aactions\"q\n" +
+	"\aactions\x18\x02 \x01(\v2\x1e.quartet.order.v1.OrderActionsR\aactions\"\x96\x01\n" +
 	"\x17PutOrderSettingsRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12;\n" +
-	"\bsettings\x18\x02 \x01(\v2\x1f.quartet.order.v1.OrderSettingsR\bsettings\"W\n" +
+	"\bsettings\x18\x02 \x01(\v2\x1f.quartet.order.v1.OrderSettingsR\bsettings\x12#\n" +
+	"\rvalidate_only\x18\x03 \x01(\bR\fvalidateOnly\"W\n" +
 	"\x18PutOrderSettingsResponse\x12;\n" +
 	"\bsettings\x18\x01 \x01(\v2\x1f.quartet.order.v1.OrderSettingsR\bsettings\"4\n" +
 	"\x17GetOrderSettingsRequest\x12\x19\n" +
