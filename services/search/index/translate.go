@@ -27,7 +27,7 @@ type dictionary struct {
 
 const (
 	// longestTranslated is the number of words in the longest phrase of a dictionary.
-	longestTranslated = 4
+	longestTranslated = 5
 	// shortestPart is the length of the parts of a compound, in bytes.
 	shortestPart = 4
 )

@@ -1,8 +1,11 @@
 package index
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quartet-commerce/quartet/services/search/catalog"
 )
 
 func TestQueriesToEnglishProductsAreTranslated(t *testing.T) {
@@ -11,6 +14,10 @@ func TestQueriesToEnglishProductsAreTranslated(t *testing.T) {
 		"Fahrradschloss 2 Meter":          "bicycle lock 2 metre",
 		"schwarze Stiefel für Herren":     "black boots men",
 		"Puppenkleidung":                  "doll clothes",
+		"Kindergartenstuhl":               "children garden chair",
+		"schwarzer Toner":                 "black toner",
+		"support pour écran d'ordinateur": "computer monitor stand",
+		"rouleau de 44 pouces":            "44 inch roll",
 		"Hose für Kinder":                 "trousers children",
 		"lampe de poche étanche":          "waterproof flashlight",
 		"sac à dos rouge":                 "red backpack",
@@ -46,5 +53,57 @@ func TestQueriesToEnglishProductsAreTranslated(t *testing.T) {
 	}
 	if q := v.Parse("zapatos negros", german, English); q.Terms[0].Text != "zapatos" {
 		t.Errorf("to mostly German products it is read as %v", q.Terms)
+	}
+}
+
+func TestAWordThatMeansTwoThingsFindsBoth(t *testing.T) {
+	q := NewVocabulary(nil).Parse("broche argentée", English)
+	i := q.position("pin")
+	if i < 0 {
+		i = q.position("brooch")
+	}
+	if i < 0 || len(q.Terms[i].Alternatives) == 0 {
+		t.Fatalf("it is read as %v", q.Terms)
+	}
+	if all := append(q.Terms[i].Alternatives, q.Terms[i].Text); !slices.Contains(all, "pin") || !slices.Contains(all, "brooch") {
+		t.Errorf("it means %v", all)
+	}
+}
+
+// Each phrase has one meaning that comes first.
+func TestTranslationsAreWellFormed(t *testing.T) {
+	for n, line := range strings.Split(strings.TrimSpace(translationsText), "\n") {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		cells := strings.Split(line, ";")
+		if len(cells) != 1+len(dictionaries()) {
+			t.Errorf("line %d has %d cells: %s", n+1, len(cells), line)
+			continue
+		}
+		for i, d := range dictionaries() {
+			for _, phrase := range strings.Split(cells[1+i], ",") {
+				ws := d.folded(catalog.Words(phrase))
+				if phrase == "" || strings.HasPrefix(phrase, "+") {
+					continue
+				}
+				if len(ws) == 0 || len(ws) > longestTranslated {
+					t.Errorf("line %d: %q has %d words", n+1, phrase, len(ws))
+				} else if found := d.lookup(ws...); found[0] != cells[0] {
+					t.Errorf("line %d: %q means %q, by another line %q", n+1, phrase, cells[0], found[0])
+				}
+			}
+		}
+	}
+}
+
+func TestSynonymsAreWellFormed(t *testing.T) {
+	for tag, groups := range synonymGroups() {
+		if languageOfTag(tag).Tag != tag {
+			t.Errorf("%q is no language", tag)
+		}
+		if err := CheckSynonyms(map[string][][]string{tag: groups}); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
@@ -88,7 +89,7 @@ func newLexicon(l *Language) *lexicon {
 	for _, w := range slices.Concat(text.StopWords(l.Tag), strings.Fields(l.words.fillers)) {
 		x.stop[w] = true
 	}
-	x.add(l.words.synonyms)
+	x.add(synonymGroups()[l.Tag])
 	for word, implied := range l.words.implications {
 		x.Implied[l.Stem(word)] = implied
 		x.known[l.Stem(word)] = true
@@ -155,6 +156,20 @@ func (v *Vocabulary) Parse(query string, spoken ...*Language) Query {
 	return q
 }
 
+//go:embed synonyms.txt
+var synonymsText string
+
+// synonymGroups are phrases that mean the same, by language.
+var synonymGroups = sync.OnceValue(func() map[string][][]string {
+	out := make(map[string][][]string)
+	for line := range strings.Lines(synonymsText) {
+		if tag, group, ok := strings.Cut(strings.TrimSpace(line), ";"); ok {
+			out[tag] = append(out[tag], strings.Split(group, ","))
+		}
+	}
+	return out
+})
+
 // Language is one that products may be written in. It is immutable.
 type Language struct {
 	// Tag is its BCP 47 tag.
@@ -177,8 +192,6 @@ type wordlist struct {
 	qualifiers map[string]bool
 	// beforeAmount and afterAmount are words around a number that is a price or a size.
 	beforeAmount, afterAmount map[string]bool
-	// synonyms are groups of phrases that mean the same, of one or two words each.
-	synonyms [][]string
 	// implications name what serves a shopper who says the word. They hold one way.
 	implications map[string][]string
 }
@@ -218,9 +231,16 @@ var detector = sync.OnceValue(func() *text.Detector {
 		for _, list := range []map[string]bool{l.words.prepositions, l.words.qualifiers, l.words.vague, wordSet(l.words.fillers)} {
 			more[l.Tag] = slices.AppendSeq(more[l.Tag], maps.Keys(list))
 		}
-		for _, group := range l.words.synonyms {
+		for _, group := range synonymGroups()[l.Tag] {
 			for _, phrase := range group {
 				more[l.Tag] = append(more[l.Tag], catalog.Words(phrase)...)
+			}
+		}
+	}
+	for _, d := range dictionaries() {
+		for w := range d.words {
+			if !d.ambiguous[w] && !englishWordsTranslated()[English.Stem(w)] {
+				more[d.Tag] = append(more[d.Tag], w)
 			}
 		}
 	}

@@ -3,7 +3,7 @@ package index
 // englishWords are those of an English-speaking shopper.
 var englishWords = wordlist{
 	fillers: englishFillers, vague: vague, prepositions: prepositions, qualifiers: qualifiers,
-	beforeAmount: beforeAmount, afterAmount: afterAmount, synonyms: synonymGroups, implications: implications,
+	beforeAmount: beforeAmount, afterAmount: afterAmount, implications: implications,
 }
 
 // englishFillers are words that shoppers say around what they want. They never distinguish products.
@@ -79,71 +79,6 @@ var (
 		"gbp": true,
 	}
 )
-
-// synonymGroups are phrases that mean the same to an English-speaking shopper.
-var synonymGroups = [][]string{
-	{"rucksack", "backpack", "knapsack"},
-	{"torch", "headlamp", "head torch", "flashlight", "headlight"},
-	{"sneakers", "running shoes", "trainers"},
-	{"sleeping mat", "sleeping pad", "camping mattress"},
-	{"jumper", "sweater", "pullover"},
-	{"trousers", "pants"},
-	{"raincoat", "rain jacket", "rain coat"},
-	{"puffer", "down jacket"},
-	{"thermos", "insulated bottle", "vacuum flask"},
-	{"flask", "bottle"},
-	{"beanie", "woolly hat", "knit hat"},
-	{"trekking poles", "hiking poles", "walking poles", "walking sticks"},
-	{"stove", "burner", "cooker"},
-	{"fanny pack", "hip pack", "bum bag", "waist pack"},
-	{"tee", "tshirt", "t-shirt"},
-	{"hiking", "trekking"},
-	{"waterproof", "rainproof", "watertight"},
-	{"lightweight", "ultralight"},
-	{"kids", "children", "child", "junior"},
-	{"gloves", "mittens"},
-	{"mug", "cup"},
-	{"gift", "present"},
-	{"women", "woman", "ladies"},
-	{"men", "man", "gents"},
-	{"grey", "gray"},
-	{"warm", "insulated", "thermal"},
-	{"power bank", "battery pack", "portable charger"},
-	{"cutlery", "flatware"},
-	{"sunglasses", "shades"},
-	{"laptop", "notebook", "laptop computer", "notebook pc"},
-	{"tv", "television", "tv set"},
-	{"pc", "personal computer", "desktop computer"},
-	{"mobile phone", "cell phone", "smartphone", "cellphone"},
-	{"headphones", "earphones", "earbuds"},
-	{"loudspeaker", "speaker"},
-	{"memory stick", "usb stick", "flash drive", "thumb drive", "pen drive"},
-	{"hard drive", "hard disk", "hdd"},
-	{"solid state drive", "ssd"},
-	{"optical drive", "disc drive"},
-	{"power adapter", "ac adapter", "power supply"},
-	{"webcam", "web camera", "pc camera"},
-	{"wifi", "wi-fi", "wlan", "wireless lan"},
-	{"games console", "game console"},
-	{"fridge", "refrigerator"},
-	{"vacuum cleaner", "vac"},
-	{"hairdryer", "hair dryer", "blow dryer"},
-	{"sofa", "couch", "settee"},
-	{"bike", "bicycle"},
-	{"nappies", "diapers"},
-	{"pram", "stroller", "pushchair"},
-	{"curtains", "drapes"},
-	{"duvet", "comforter"},
-	{"bin", "trash can", "dustbin"},
-	{"mouse pad", "mouse mat"},
-	{"cord", "cable"},
-	{"hat", "beanie", "cap"},
-	{"runner", "running"},
-	{"hiker", "hiking"},
-	{"camper", "camping"},
-	{"climber", "climbing"},
-	{"cyclist", "cycling"},
-}
 
 // implications name what serves a shopper who says the word. They hold one way: who asks for waterproof boots does not ask
 // for rain.
