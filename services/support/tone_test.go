@@ -44,6 +44,7 @@ func TestThePromptSaysHowToSpeak(t *testing.T) {
 	said := model.Requests()[0].Messages[0].Text
 	for _, rule := range []string{
 		"one short apology", "one to four sentences", "in the language named below", "Never list or recommend products", "promise only what tools returned", "pass it on",
+		"you can confirm it below", "Never claim, promise or offer to do something",
 	} {
 		if !strings.Contains(said, rule) {
 			t.Errorf("the prompt does not say %q", rule)

@@ -33,3 +33,12 @@ func TestTheMergersPromptAndRequestAreNotQuoted(t *testing.T) {
 		}
 	}
 }
+
+// What a merge may not do otherwise: leave out what the shopper said, or begin with something else than the answer.
+func TestThePromptOfTheMergeHasItsRules(t *testing.T) {
+	for _, rule := range []string{"You may repeat the shopper's words", "Start with the answer itself", "Keep every fact", "If they contradict each other, give both"} {
+		if !strings.Contains(BuiltIn().GetText(), rule) {
+			t.Errorf("the prompt does not say %q", rule)
+		}
+	}
+}
