@@ -220,6 +220,13 @@ func (f *serveFlags) config(ctx context.Context, role string, env environment, l
 	}
 	closeRedis := closeState
 	closeState = func() error { return errors.Join(closeTools(), closeRedis()) }
+	if role == suite.Support {
+		closeEmbedder, err := f.legs.openEmbedder(&cfg, env)
+		if err != nil {
+			return cfg, nothing, errors.Join(err, closeState())
+		}
+		return cfg, func() error { closeEmbedder(); return closeState() }, nil
+	}
 	if role != suite.Search {
 		return cfg, closeState, nil
 	}

@@ -305,25 +305,33 @@ func (l *legFlags) openRouting(cfg *suite.Config, env environment) (closeRouting
 	return c.Close, nil
 }
 
+// openEmbedder sets what products and documents are embedded with, if there is an endpoint. The returned function closes its
+// connections.
+func (l *legFlags) openEmbedder(cfg *suite.Config, env environment) (closeEmbedder func(), err error) {
+	documents, queries, err := l.check()
+	if err != nil || l.embedURL == "" {
+		return func() {}, err
+	}
+	c, err := embed.New(embed.Config{
+		URL: l.embedURL, Model: l.embedModel, Key: env.get("QUARTET_EMBED_KEY"),
+		DocumentType: documents, QueryType: queries, Cache: embed.RedisCache{Redis: cfg.Redis},
+	})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	cfg.Search.Embedder = c
+	return c.Close, nil
+}
+
 // open sets the legs of a suite that has its state. The returned function closes their connections.
 func (l *legFlags) open(cfg *suite.Config, env environment) (closeLegs func() error, err error) {
-	documents, queries, err := l.check()
+	closeEmbedder, err := l.openEmbedder(cfg, env)
 	if err != nil {
 		return nil, err
 	}
+	closers := []func(){closeEmbedder}
 	if cfg.Search.Synonyms, err = readSynonyms(l.synonyms); err != nil {
 		return nil, err
-	}
-	var closers []func()
-	if l.embedURL != "" {
-		c, err := embed.New(embed.Config{
-			URL: l.embedURL, Model: l.embedModel, Key: env.get("QUARTET_EMBED_KEY"),
-			DocumentType: documents, QueryType: queries, Cache: embed.RedisCache{Redis: cfg.Redis},
-		})
-		if err != nil {
-			return nil, usageError{err}
-		}
-		cfg.Search.Embedder, closers = c, append(closers, c.Close)
 	}
 	if l.rerankURL != "" {
 		c, err := rerank.New(rerank.Config{

@@ -16,6 +16,7 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway"
+	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
@@ -126,6 +127,38 @@ func openLegs(args ...string) (suite.Config, *legFlags, error) {
 		closeRouting()
 	}
 	return cfg, l, errors.Join(err, closeLegs())
+}
+
+func TestSearchAndSupportGetTheEmbeddingsEndpoint(t *testing.T) {
+	server, err := state.Embedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	args := append([]string{"--model-url", "http://localhost/v1", "--model", "m", "--redis", server.URL(), "--embed-url", "http://x/v1", "--embed-model", "m"},
+		scopeKeyFlags(t)...)
+	for role, want := range map[string]bool{suite.Search: true, suite.Support: true, suite.Recommend: false} {
+		env := environment{get: func(string) string { return "" }, err: io.Discard}
+		fs := newFlags("serve", "", "", env)
+		f := addServeFlags(fs)
+		if _, err := parse(fs, args, env); err != nil {
+			t.Fatal(err)
+		}
+		cfg, closeState, err := f.config(t.Context(), role, env, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := closeState(); err != nil || (cfg.Search.Embedder != nil) != want {
+			t.Errorf("%s: embedder %v, error %v", role, cfg.Search.Embedder, err)
+		}
+	}
+}
+
+func TestServeRouterNeedsAnEndpointToCompareWithExamples(t *testing.T) {
+	args := append([]string{"serve", "router", "--rules-only", "--listen", "127.0.0.1:0", "--route-embeddings"}, scopeKeyFlags(t)...)
+	if code, _, stderr := quartet(t.Context(), nil, args...); code != exitUsage || !strings.Contains(stderr, "--route-embeddings needs --embed-url") {
+		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
+	}
 }
 
 func TestTheRouterEmbedsOnlyIfItIsTo(t *testing.T) {
