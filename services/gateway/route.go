@@ -185,22 +185,32 @@ func (s *Service) classify(t *turn, specialists []*specialistv1.Specialist) *rou
 	return decision
 }
 
-// classifiers keeps the classifier that was used last: stores with the same specialists share it, and it takes milliseconds to
-// make. The zero value is ready to use.
+// maxClassifiers bounds the classifiers that are kept, of 3 MB each. Versions also differ in which specialists a store has.
+const maxClassifiers = 8
+
+// classifiers keeps classifiers by the version of their specialists: stores with the same ones share a classifier, which takes tens of
+// milliseconds to make. The zero value is ready to use.
 type classifiers struct {
-	mu      sync.Mutex
-	version string
-	last    *classifier.Classifier
+	mu    sync.Mutex
+	known map[string]func() *classifier.Classifier // the first call makes it
 }
 
 // of returns the classifier of specialists, whose version may be unknown: "".
 func (c *classifiers) of(version string, specialists []*specialistv1.Specialist) *classifier.Classifier {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.last == nil || version == "" || version != c.version {
-		c.version, c.last = version, classifier.New(specialists)
+	if version == "" {
+		return classifier.New(specialists)
 	}
-	return c.last
+	c.mu.Lock()
+	get := c.known[version]
+	if get == nil {
+		if c.known == nil || len(c.known) >= maxClassifiers {
+			c.known = make(map[string]func() *classifier.Classifier)
+		}
+		get = sync.OnceValue(func() *classifier.Classifier { return classifier.New(specialists) })
+		c.known[version] = get
+	}
+	c.mu.Unlock()
+	return get() // no other store waits for it
 }
 
 // isProvisional reports whether a decision is one to speculate on.

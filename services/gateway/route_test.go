@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -180,6 +181,25 @@ func TestWithoutARouterAnAnswerGoesToTheSpecialistThatAsked(t *testing.T) {
 				t.Errorf("assignments %v, want %s", got, want)
 			}
 		})
+	}
+}
+
+// Without a router, stores that differ in what is available take turns.
+func TestClassifiersAreMadeOncePerVersion(t *testing.T) {
+	var c classifiers
+	all := published(t)
+	a, b := c.of("a", all), c.of("b", all[1:])
+	if a == b || c.of("a", all) != a || c.of("b", all[1:]) != b {
+		t.Error("a version was made again")
+	}
+	for i := range 2 * maxClassifiers {
+		c.of(strconv.Itoa(i), all[:1])
+	}
+	if len(c.known) > maxClassifiers {
+		t.Errorf("%d are kept, want at most %d", len(c.known), maxClassifiers)
+	}
+	if c.of("", all) == c.of("", all) {
+		t.Error("one without a version is kept")
 	}
 }
 
