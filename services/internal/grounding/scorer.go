@@ -295,11 +295,14 @@ var kindsOf = map[string]string{
 	"in_stock": kindProduct, "out_of_stock": kindProduct, "code_valid": kindCode, "code_expired": kindCode,
 }
 
-// minLikely is the probability from which a sentence is taken to say what the evidence denies.
-var minLikely = 0.9
-
-// minTrue is the probability from which a sentence is taken to say what the evidence says, whatever phrases it has.
-var minTrue = 0.4
+const (
+	// minLikely is the probability from which a sentence is taken to say what the evidence denies.
+	minLikely = 0.85
+	// minTrue is that from which it is taken to say what the evidence says, whatever phrases it has.
+	minTrue = 0.4
+	// minDoubtful is that from which a phrase that is wrong as often as not may say what the evidence denies.
+	minDoubtful = 0.3
+)
 
 // reading is what a sentence says by its wording, and how that compares with the evidence.
 type reading struct {

@@ -551,7 +551,8 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 	readings := s.readings(o, before)
 	for _, a := range append(assertionsOf(o), s.attributesOf(o)...) {
 		v := s.judge(a)
-		if v == Contradicted && readingAt(readings, o.clauseAt(a.start)).agreed[a.topic] >= minTrue {
+		r := readingAt(readings, o.clauseAt(a.start))
+		if v == Contradicted && (r.agreed[a.topic] >= minTrue || a.topic == "free" && r.contradicted < minDoubtful) {
 			v = Undecided
 		}
 		decided[a.start] = decided[a.start] || v != Undecided
@@ -562,7 +563,7 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 		case c.has("PROMISE") && !c.has("NOT") && !c.isQuestion:
 			add(c.start, c.end, nil, Unsupported)
 		case decided[c.start]:
-		case o.offersExpired(i) && readingAt(readings, i).agreed["apply"] < minTrue:
+		case o.offersExpired(i) && readingAt(readings, i).contradicted >= minDoubtful:
 			add(c.start, c.end, o.own[i].named, Contradicted)
 		case s.reverses(c):
 			add(c.start, c.end, o.refs[i].named, Contradicted)
