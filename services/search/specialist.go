@@ -40,8 +40,8 @@ var examples string
 // definition is the search specialist.
 func (s *Service) definition() specialist.Definition {
 	return specialist.Definition{
-		Name: "search",
-		Purpose: "Finds products: what the store sells, prices, sizes, colours, stock, facts, the cheapest or dearest, how many there are.",
+		Name:      "search",
+		Purpose:   "Finds products: what the store sells, prices, sizes, colours, stock, facts, the cheapest or dearest, how many there are.",
 		Examples:  strings.Split(strings.TrimSpace(examples), "\n"),
 		Keywords:  speaksFor,
 		Prompt:    prompt,
