@@ -154,10 +154,9 @@ func (x *exampleIndex) embedNow(ctx context.Context, all []*examples) error {
 
 var errClosed = errors.New("the router is closed")
 
-// run embeds what is wanted until ctx ends.
+// run embeds what is wanted until ctx ends. After a failure it tries again, or what was wanted since.
 func (x *exampleIndex) run(ctx context.Context) {
 	defer close(x.done)
-	pause := firstRetry
 	for {
 		var w embedding
 		select {
@@ -165,20 +164,28 @@ func (x *exampleIndex) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		err := x.embed(ctx, w.all)
-		if w.ended != nil {
-			w.ended <- err
-		}
-		if err == nil {
-			pause = firstRetry
-			continue
-		}
-		x.logger.Warn("cannot embed the examples of specialists; routing goes on without them", slog.Any("error", err), slog.Duration("pause", pause))
-		select {
-		case <-time.After(pause):
-			pause = min(2*pause, maxRetry)
-		case <-ctx.Done():
-			return
+		for pause := firstRetry; ; pause = min(2*pause, maxRetry) {
+			err := x.embed(ctx, w.all)
+			if w.ended != nil {
+				w.ended <- err
+				w.ended = nil
+			}
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			x.logger.Warn("cannot embed the examples of specialists; routing goes on without them", slog.Any("error", err), slog.Duration("pause", pause))
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+				return
+			}
+			select {
+			case w = <-x.wanted:
+			default:
+			}
 		}
 	}
 }
