@@ -37,7 +37,7 @@ func (s *server) definition() specialist.Definition {
 		Keywords:    vocabulary,
 		Prompt:      prompt,
 		Tools:       s.tools,
-		ToolReads:   map[string][]scope.Read{listTool: {scope.ReadPromotions}},
+		ToolReads:   map[string][]scope.Read{listTool: {scope.ReadPromotions}, carttool.Name: {scope.ReadCarts}},
 		Unavailable: s.unavailable,
 		ReadsCart:   true,
 	}
@@ -63,11 +63,15 @@ const (
 // tools makes the tools of one turn.
 func (s *server) tools(t *specialist.Turn) []agentloop.Tool {
 	read := specialist.Memoise(func(ctx context.Context) (offers, error) { return s.offersFor(ctx, t) })
-	return []agentloop.Tool{
+	tools := []agentloop.Tool{
 		agentloop.NewTool(listTool,
 			"Lists offers and codes: what each saves on the cart, or why it does not apply.",
 			s.listPromotions(t, read)),
 	}
+	if t.Cart != nil { // for what each category of it comes to
+		tools = append(tools, carttool.New(t, carttool.Config{}))
+	}
+	return tools
 }
 
 type listArgs struct {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/carttool"
 	"github.com/quartet-commerce/quartet/services/internal/money"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
@@ -424,5 +425,19 @@ func TestDescribe(t *testing.T) {
 			t.Errorf("keyword %q is named twice or is not in lower case", k.GetTerm())
 		}
 		seen[k.GetTerm()] = true
+	}
+}
+
+// What a category of the cart comes to decides some offers, so the cart's tool is the one of the other specialists.
+func TestTheCartHasSubtotalsOfCategories(t *testing.T) {
+	service := stocked(t, walkCarts())
+	turn := &specialist.Turn{Scope: shopper("walk"), Findings: &specialist.Findings{}}
+	if n := len(service.data.tools(turn)); n != 1 {
+		t.Errorf("%d tools without a cart, want 1", n)
+	}
+	turn.Cart = walkCart()
+	got, err := servicetest.Run[carttool.Result](t.Context(), t, service.data.tools(turn), carttool.Name, "{}")
+	if err != nil || len(got.Items) == 0 || len(got.Subtotals) < 2 || got.Subtotal != money.Text(walkCart().GetSubtotal()) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
