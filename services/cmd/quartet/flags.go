@@ -114,12 +114,38 @@ func newFlags(name, args, about string, env environment) *flag.FlagSet {
 	return fs
 }
 
+// reflow breaks the paragraphs of a text at width. Lines that are indented or have columns stay as they are.
+func reflow(text string, width int) string {
+	var out strings.Builder
+	w := &wrapper{out: &out, width: width}
+	inParagraph := false
+	for line := range strings.SplitSeq(text, "\n") {
+		prose := line != "" && !strings.HasPrefix(line, " ") && !strings.Contains(line, "  ")
+		switch {
+		case prose && inParagraph:
+			_, _ = io.WriteString(w, " "+line) // a strings.Builder takes everything
+		case prose:
+			_, _ = io.WriteString(w, line)
+		default:
+			if inParagraph {
+				_, _ = io.WriteString(w, "\n")
+			}
+			_ = w.Close()
+			out.WriteString(line + "\n")
+			w.column = 0
+		}
+		inParagraph = prose
+	}
+	_ = w.Close()
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
 // helpWidth is the width of the help where the output is no terminal.
 const helpWidth = 120
 
 // printHelp prints the help of a command, with the flags that concern one service under its name.
 func printHelp(w io.Writer, fs *flag.FlagSet, args, about string, width int) {
-	fmt.Fprintf(w, "Usage: quartet %s [flags] %s\n\n%s\n", fs.Name(), args, about)
+	fmt.Fprintf(w, "%s\n\n%s\n", strings.TrimSpace("Usage: quartet "+fs.Name()+" [flags] "+args), reflow(about, width))
 	groups := map[string]*flag.FlagSet{}
 	fs.VisitAll(func(f *flag.Flag) {
 		role, usage, found := strings.Cut(f.Usage, ": ")

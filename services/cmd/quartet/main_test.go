@@ -55,6 +55,18 @@ func quartet(ctx context.Context, env map[string]string, args ...string) (code i
 	return code, out.String(), errOut.String()
 }
 
+// The text of a help is broken at the width of the terminal; examples and tables stay as they are.
+func TestReflow(t *testing.T) {
+	const text = "Runs a turn again that was kept,\nwith this version.\n\n  quartet replay a-long-name-of-a-file turn_abc\n\n/show   how it was answered\n/quit   end\n"
+	const want = "Runs a turn again that\nwas kept, with this\nversion.\n\n  quartet replay a-long-name-of-a-file turn_abc\n\n/show   how it was answered\n/quit   end\n"
+	if got := reflow(text, 24); got != want {
+		t.Errorf("reflow:\n%q\nwant\n%q", got, want)
+	}
+	if got := reflow("One line.", 24); got != "One line." {
+		t.Errorf("reflow: %q", got)
+	}
+}
+
 func TestHelpIsOnStdoutByService(t *testing.T) {
 	code, stdout, stderr := quartet(t.Context(), nil, "serve", "--help")
 	if code != 0 || stderr != "" {
