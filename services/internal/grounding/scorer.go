@@ -280,6 +280,16 @@ var meanings = map[string]assertion{
 	"code_valid": {topic: "apply"}, "code_expired": {topic: "apply", denied: true},
 }
 
+// isScored has the topics of labels but for statuses, whose phrases in the table are surer.
+var isScored = func() map[string]bool {
+	out := map[string]bool{}
+	for _, a := range meanings {
+		_, isStatus := statuses[a.topic]
+		out[a.topic] = !isStatus
+	}
+	return out
+}()
+
 // ofPrice are concepts that compare prices; a low thing may be low in another way.
 var ofPrice = []string{"CHEAP", "DEAR", "PRICE", "SAVE", "FEE"}
 
@@ -300,8 +310,8 @@ const (
 	minLikely = 0.85
 	// minTrue is that from which it is taken to say what the evidence says, whatever phrases it has.
 	minTrue = 0.4
-	// minDoubtful is that from which a phrase that is wrong as often as not may say what the evidence denies.
-	minDoubtful = 0.3
+	// minDoubtful is that from which a phrase of the table of topics is taken to say what the evidence denies.
+	minDoubtful = 0.1
 )
 
 // reading is what a sentence says by its wording, and how that compares with the evidence.
