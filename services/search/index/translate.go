@@ -23,21 +23,19 @@ type dictionary struct {
 	ambiguous map[string]bool
 	// words are all folded words of the phrases.
 	words map[string]bool
+	// longest is the number of words in the longest phrase that begins with a stem.
+	longest map[string]int
 }
 
-const (
-	// longestTranslated is the number of words in the longest phrase of a dictionary.
-	longestTranslated = 5
-	// shortestPart is the length of the parts of a compound, in bytes.
-	shortestPart = 4
-)
+// shortestPart is the length of the parts of a compound, in bytes.
+const shortestPart = 4
 
 // dictionaries are those of German, French and Spanish.
 var dictionaries = sync.OnceValue(func() []*dictionary {
 	out := []*dictionary{{Language: languageOfTag("de")}, {Language: languageOfTag("fr")}, {Language: languageOfTag("es")}}
 	for _, d := range out {
 		d.exact, d.stems = make(map[string][]string), make(map[string][]string)
-		d.ambiguous, d.words = make(map[string]bool), make(map[string]bool)
+		d.ambiguous, d.words, d.longest = make(map[string]bool), make(map[string]bool), make(map[string]int)
 	}
 	for _, second := range []bool{false, true} {
 		for line := range strings.Lines(translationsText) {
@@ -67,6 +65,8 @@ func (d *dictionary) add(phrase, english string) {
 		d.ambiguous[ws[0]] = true
 	}
 	key, stems := strings.Join(ws, " "), d.stemmed(ws)
+	first, _, _ := strings.Cut(stems, " ")
+	d.longest[first] = max(d.longest[first], len(ws))
 	d.exact[key] = append(d.exact[key], english)
 	if !slices.Contains(d.stems[stems], english) {
 		d.stems[stems] = append(d.stems[stems], english)
@@ -182,11 +182,13 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 	}
 	content := false
 	for at := 0; at < len(ws); {
-		n := min(longestTranslated, len(ws)-at)
-		for n > 0 && d.lookup(folded[at:at+n]...) == nil {
+		w, parts := ws[at], ""
+		n := min(max(1, d.longest[d.Stem(folded[at])]), len(ws)-at)
+		meanings := d.lookup(folded[at : at+n]...)
+		for meanings == nil && n > 0 {
 			n--
+			meanings = d.lookup(folded[at : at+n]...)
 		}
-		w, meanings, parts := ws[at], d.lookup(folded[at:at+n]...), ""
 		if n == 0 {
 			parts = d.compound(folded[at])
 		}

@@ -87,9 +87,7 @@ func TestTranslationsAreWellFormed(t *testing.T) {
 				if phrase == "" || strings.HasPrefix(phrase, "+") {
 					continue
 				}
-				if len(ws) == 0 || len(ws) > longestTranslated {
-					t.Errorf("line %d: %q has %d words", n+1, phrase, len(ws))
-				} else if found := d.lookup(ws...); found[0] != cells[0] {
+				if found := d.lookup(ws...); found[0] != cells[0] {
 					t.Errorf("line %d: %q means %q, by another line %q", n+1, phrase, cells[0], found[0])
 				}
 			}
