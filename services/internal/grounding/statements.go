@@ -552,7 +552,7 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 	for _, a := range append(assertionsOf(o), s.attributesOf(o)...) {
 		v := s.judge(a)
 		r := readingAt(readings, o.clauseAt(a.start))
-		if v == Contradicted && (r.agreed[a.topic] >= minTrue || isScored[a.topic] && r.contradicted < minDoubtful) {
+		if v == Contradicted && r.end-r.start == 1 && (r.agreed[a.topic] >= minTrue || isScored[a.topic] && r.contradicted < minDoubtful) {
 			v = Undecided
 		}
 		decided[a.start] = decided[a.start] || v != Undecided
