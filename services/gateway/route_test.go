@@ -198,7 +198,7 @@ func TestClassifiersAreMadeOncePerVersion(t *testing.T) {
 	if len(c.known) > maxClassifiers {
 		t.Errorf("%d are kept, want at most %d", len(c.known), maxClassifiers)
 	}
-	if c.of("", all) == c.of("", all) {
+	if first := c.of("", all); first == c.of("", all) {
 		t.Error("one without a version is kept")
 	}
 }
