@@ -341,11 +341,11 @@ func readingAt(readings []reading, clause int) reading {
 	return readings[slices.IndexFunc(readings, func(r reading) bool { return clause < r.end })]
 }
 
-// readingOf reads the sentence that begins with a clause. One of which a clause by itself says what the evidence says contradicts nothing:
-// "it can be returned, but opened tea cannot".
+// readingOf reads the sentence that begins with a clause. A quotation contradicts nothing, since an order may be an exception to a rule.
+// Nor does a sentence with a clause that the evidence supports: "it can be returned, but opened tea cannot".
 func (s *subjects) readingOf(o outline, first int, before []*subject) reading {
 	sentence := sentenceOf(o.clauses, first)
-	if sentence[0].isQuestion || sentenceHas(o.clauses, first, "IF") {
+	if sentence[0].isQuestion || sentenceHas(o.clauses, first, "IF") || s.quotes(sentence) {
 		return reading{start: first, end: first + len(sentence)}
 	}
 	r := s.read(o, first, sentence, before)

@@ -369,8 +369,9 @@ func stemOf(w string) string {
 	return w
 }
 
-// statement is a clause of the evidence in its content: the stems of its words, and the one that it denies.
+// statement is a clause of the evidence: its words, and in its content the stems of them, and the one that it denies.
 type statement struct {
+	words  string // joined by spaces
 	stems  []string
 	denied string // "": none
 }
@@ -405,7 +406,7 @@ func (s *subjects) addStatements(raw string, about []*subject) {
 }
 
 func statementOf(c *clause) statement {
-	var out statement
+	out := statement{words: c.text()}
 	for _, w := range c.words {
 		if isContent(w.Text) {
 			out.stems = append(out.stems, stemOf(w.Text))
@@ -417,6 +418,28 @@ func statementOf(c *clause) statement {
 		}
 	}
 	return out
+}
+
+// text returns the folded words of the clause.
+func (c *clause) text() string {
+	words := make([]string, len(c.words))
+	for i, w := range c.words {
+		words[i] = w.Text
+	}
+	return strings.Join(words, " ")
+}
+
+// quotes reports whether most of a sentence stands in the evidence, word for word.
+func (s *subjects) quotes(sentence []clause) bool {
+	quoted, all := 0, 0
+	for i := range sentence {
+		n, words := len(sentence[i].words), sentence[i].text()
+		all += n
+		if slices.ContainsFunc(s.said, func(o statement) bool { return o.words == words }) {
+			quoted += n
+		}
+	}
+	return quoted > minStated && 4*quoted >= 3*all
 }
 
 // term is a period that a passage gives, with what its clause says.
