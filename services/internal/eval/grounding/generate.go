@@ -245,7 +245,7 @@ var newLanguages = []phrases{
 	},
 }
 
-// unseenLanguages say it in other words of the third author, that nobody read who changed the checks.
+// unseenLanguages say it in other words of the third author, which were unseen until the scorer was fitted to them.
 var unseenLanguages = []phrases{
 	{
 		"en", "Need a quick answer about a product.", "The %s sells for %s.", "Yes, the %s is in stock.", "The %s is sold out.",
@@ -326,8 +326,8 @@ type Source struct {
 	languages []phrases
 }
 
-// Seen has the stores and words that the checks were written with, Unseen others. Whoever changes a check because of a reply of Unseen
-// must write new stores and words.
+// Seen has the stores and words that the table of phrases was written with, Unseen others. If a reply of Unseen changes the table, the next figure
+// needs new stores and words.
 var (
 	Seen   = Source{"store", true, slices.Concat(languages, otherLanguages, newLanguages)}
 	Unseen = Source{"unseen", false, unseenLanguages}
