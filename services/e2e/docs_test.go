@@ -16,7 +16,7 @@ import (
 
 // untested is how many blocks of commands the pages mark with no-test, because they need a cluster, another host, a data set or
 // minutes. A new one is a decision: change the number with it.
-const untested = 34
+const untested = 35
 
 var (
 	docBlock = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```")
