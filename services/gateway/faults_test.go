@@ -35,9 +35,9 @@ const (
 
 // messages of one, two and four assignments.
 var faultMessages = [3]string{
-	"search: shoes",
-	"search: shoes | support: returns",
-	"search: shoes | recommend: socks | promotions: codes | support: returns",
+	"search: tents",
+	"search: tents | support: returns",
+	"search: tents | recommend: socks | promotions: codes | support: returns",
 }
 
 // faultRow is one part of a turn in one kind of trouble, and what becomes of messages of one, two and four assignments.

@@ -228,7 +228,7 @@ func TestAVoteThatIsNotClearLeavesTheDecisionToTheModel(t *testing.T) {
 	if len(parts) < 2 {
 		t.Fatalf("the classifier makes %d parts of %q; the test needs two", len(parts), unsureMessage)
 	}
-	const single = "was there a roof terrace?"
+	const single = "does a roof terrace exist?"
 	for name, c := range map[string]struct {
 		message, text string   // the text of the message that is elsewhere
 		about         []string // where
@@ -256,7 +256,7 @@ func TestExamplesAreNotAskedAboutPartsThatMayLackSomething(t *testing.T) {
 		before                        bool // there was a message
 		want                          bool
 	}{
-		"nothing lacks":                       {"was there a roof terrace?", "search", "was there a roof terrace?", true, false},
+		"nothing lacks":                       {"does a roof terrace exist?", "search", "does a roof terrace exist?", true, false},
 		"may answer the message before":       {"the blue one", "search", "the blue one", true, true},
 		"a first message of few words":        {"roof terrace", "search", "roof terrace", false, false},
 		"two questions in one part":           {"a terrace? or a roof?", "search", "a terrace? or a roof?", false, true},

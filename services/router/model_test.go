@@ -56,7 +56,7 @@ func TestModelDecidesWhatTheClassifierIsNotCertainOf(t *testing.T) {
 	model := fakeModel{func(_ context.Context, req *agentloop.Request) (string, error) {
 		seen = req
 		return "Here you are:\n```json\n" + `{"assignments":[
-			{"specialist":"Support","sub_query":"was there a roof terrace? And where is my order?","reason":"about the store","confidence":90}]}` + "\n```", nil
+			{"specialist":"Support","sub_query":"where is my order, and does a roof terrace exist?","reason":"about the store","confidence":90}]}` + "\n```", nil
 	}}
 	req := request(unsureMessage)
 	req.History = []*commonv1.Message{
@@ -73,7 +73,7 @@ func TestModelDecidesWhatTheClassifierIsNotCertainOf(t *testing.T) {
 		Cost:       &commonv1.Cost{AmountMicros: 110, CurrencyCode: "USD"},
 		ModelCalls: []*commonv1.ModelCall{{Usage: &commonv1.Usage{InputTokens: 100, OutputTokens: 10, ModelCalls: 1}}},
 		Assignments: []*routerv1.Assignment{{
-			AssignmentId: "a3", Specialist: "support", SubQuery: unsureMessage, Reason: "about the store", Confidence: 0.9,
+			AssignmentId: "a3", Specialist: "support", SubQuery: "where is my order, and does a roof terrace exist?", Reason: "about the store", Confidence: 0.9,
 		}},
 	}
 	if diff := cmp.Diff(want, got[1], protocmp.Transform(), protocmp.IgnoreFields(&routerv1.RoutingDecision{}, "duration"), protocmp.IgnoreFields(&commonv1.ModelCall{}, "duration")); diff != "" {

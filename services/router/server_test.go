@@ -132,7 +132,7 @@ func assignments(d *routerv1.RoutingDecision) []string {
 
 const (
 	sureMessage   = "Do you have waterproof tents, and what is your return policy?"
-	unsureMessage = "was there a roof terrace? And where is my order?"
+	unsureMessage = "does a roof terrace exist? And where is my order?"
 )
 
 func TestCertainClassifierDecidesWithoutTheModel(t *testing.T) {

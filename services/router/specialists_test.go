@@ -305,7 +305,7 @@ func TestAStoreAddsKeywords(t *testing.T) {
 		source        routerv1.DecisionSource
 		notes         []string
 	}{
-		{"without", message, nil, "a1 search: " + message, byRules, nil},
+		{"without", message, nil, "a1 search: " + message, byFallback, []string{"NO_MODEL: no model is configured; the classifier decided"}},
 		{"a phrase of its own", message, []*routerv1.RoutingKeyword{keyword("promotions", "Bean Stamps", 4), keyword("promotions", "how much", 3)},
 			"a1 promotions: " + message, byRules, nil},
 		{"a published word means something else here", "is there a coupon?", []*routerv1.RoutingKeyword{

@@ -1,10 +1,14 @@
 package classifier
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // chain is a linear-chain conditional random field (Lafferty et al. 2001) over the clauses of a message. A label is a
 // specialist or, last, the background, which asks for nothing. The chain also keeps the set of specialists that labels so
-// far have named, so that it gives the exact probability of each set.
+// far have named, so that it gives the exact probability of each set. The clauses of the message before come first: the chain
+// labels them too, which tells whom a message follows up on, but they name nobody.
 type chain struct {
 	labels int
 	// clause has the weights of clause features by label.
@@ -54,16 +58,19 @@ type input struct {
 	edges   [][]feature // before each clause but the first
 	// prior are log odds to add by clause and label. Nil: none.
 	prior [][]float64
+	// earlier is how many of the clauses, the first ones, belong to the message before. Their labels name nobody.
+	earlier int
 }
 
 // potentials are the factors of a labeling: one for each clause's label, and one for each pair of neighbouring labels.
 type potentials struct {
-	label [][]float64 // by clause
-	pair  [][]float64 // by clause but the first; from*labels+to
+	label   [][]float64 // by clause
+	pair    [][]float64 // by clause but the first; from*labels+to
+	earlier int         // as in input
 }
 
 func (m *chain) potentials(in input) potentials {
-	p := potentials{label: make([][]float64, len(in.clauses)), pair: make([][]float64, len(in.edges))}
+	p := potentials{label: make([][]float64, len(in.clauses)), pair: make([][]float64, len(in.edges)), earlier: in.earlier}
 	for i, fs := range in.clauses {
 		logs := make([]float64, m.labels)
 		for l := range logs {
@@ -93,6 +100,24 @@ func (m *chain) potentials(in input) potentials {
 	return p
 }
 
+// only returns potentials of labelings in which each clause has an allowed label. Nil allows all.
+func (p potentials) only(allowed []int) potentials {
+	if allowed == nil {
+		return p
+	}
+	label := make([][]float64, len(p.label))
+	for i, factors := range p.label {
+		label[i] = slices.Clone(factors)
+		for l := range label[i] {
+			if allowed[i]>>l&1 == 0 {
+				label[i][l] = 0
+			}
+		}
+	}
+	p.label = label
+	return p
+}
+
 func dot(weights []float32, fs []feature) float64 {
 	var sum float64
 	for _, f := range fs {
@@ -113,9 +138,9 @@ func factors(logs []float64) []float64 {
 	return logs
 }
 
-// named returns the set with the specialist of a label, as bits. The background names none.
-func (m *chain) named(label int) int {
-	if label == m.labels-1 {
+// named returns the set with the specialist that the label of clause i names, as bits. The background names none.
+func (m *chain) named(p potentials, i, label int) int {
+	if label == m.labels-1 || i < p.earlier {
 		return 0
 	}
 	return 1 << label
@@ -132,7 +157,7 @@ func (m *chain) steps(p potentials, i, allowed int, fn func(from, to int, factor
 			continue
 		}
 		for to := range m.labels {
-			named := m.named(to)
+			named := m.named(p, i, to)
 			if named&^allowed != 0 {
 				continue
 			}
@@ -147,8 +172,8 @@ func (m *chain) steps(p potentials, i, allowed int, fn func(from, to int, factor
 func (m *chain) first(p potentials, allowed int) []float64 {
 	row := make([]float64, m.states())
 	for l := range m.labels {
-		if m.named(l)&^allowed == 0 {
-			row[m.named(l)*m.labels+l] = p.label[0][l]
+		if named := m.named(p, 0, l); named&^allowed == 0 {
+			row[named*m.labels+l] = p.label[0][l]
 		}
 	}
 	return row

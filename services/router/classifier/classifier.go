@@ -126,57 +126,49 @@ const nothingConfidence = 0.6
 
 // doubtful bounds the confidence where two questions became one part, so that one may be lost, where a clear keyword speaks for a
 // specialist that gets no part, where an order number or a code is left to somebody who cannot know it, and in a message of at
-// most fewWords after another, which may be an answer.
+// most fewWords after another, which may be an answer. Of unseen authors' follow-ups that would be certain otherwise, 9 of 10 wrong
+// ones have so few.
 const (
 	doubtful     = 0.9
-	fewWords     = 3
+	fewWords     = 6
 	clearKeyword = 2 // weight
 )
 
-// unclear is the probability below which a message goes to the specialist of the message before.
-const unclear = 0.4
+// maxEarlier is how many clauses of the message before count, the last ones.
+const maxEarlier = 8
 
-// Classify splits and assigns a message. What only answers the question goes to the specialist that asked.
+// Classify splits and assigns a message. What only answers the question, by its own words, goes to the specialist that asked.
 func (c *Classifier) Classify(in Input) Result {
-	out := c.classify(in)
-	if c.answers(in.Message, out, in.Question) {
-		out.Assignments = []Assignment{{Specialist: in.Question.GetSpecialist(), SubQuery: in.Message, Reason: "answers its question", Confidence: 1}}
-		out.Confidence, out.Notes = 1, nil
+	if in.Question != nil && c.answers(in.Message, c.classify(Input{Message: in.Message}), in.Question) {
+		return Result{Confidence: 1, Assignments: []Assignment{
+			{Specialist: in.Question.GetSpecialist(), SubQuery: in.Message, Reason: "answers its question", Confidence: 1},
+		}}
 	}
-	return out
+	return c.classify(in)
 }
 
 // classify classifies a message without regard to a question.
 func (c *Classifier) classify(in Input) Result {
 	var out Result
-	ws := splitWords(in.Message)
+	read := c.read(in)
+	ws, cs, matches := read.words, read.clauses, read.matches
 	if len(ws) == 0 {
 		out.Confidence = nothingConfidence
 		out.Assignments = []Assignment{{Specialist: c.CatchAll(), SubQuery: cmp.Or(strings.TrimSpace(in.Message), in.Message),
 			Reason: "nothing that can be read", Confidence: nothingConfidence}}
 		return out
 	}
-	cs := clauses(ws)
-	matches := find(in.Message, ws, c.keywords, c.own)
-	prepared := prepare(ws, cs, matches, c.chain.labels, nil)
-	m, candidates := c.candidates(&prepared)
-	p := m.potentials(prepared)
+	m, candidates := c.candidates(&read.input)
+	p := m.potentials(read.input)
 	probabilities := m.setProbabilities(p)
-	set := mostProbable(probabilities)
+	set := decide(probabilities)
 	out.Confidence = fitted().calibration.confidence(calibrationInput(probabilities[set], set, len(cs), len(ws), len(in.History) > 0))
-	if n := len(in.History); n > 0 && probabilities[set] < unclear {
-		if before := c.classify(Input{Message: in.History[n-1]}); len(Merge(before.Assignments)) == 1 {
-			out.Assignments = []Assignment{{Specialist: before.Assignments[0].Specialist, SubQuery: excerpt(in.Message, ws, 0, len(ws)),
-				Start: ws[0].start, Reason: "follows up on the message before", Confidence: out.Confidence}}
-			return out
-		}
-	}
 	if probabilities[0] > probabilities[set] {
 		out.Assignments = []Assignment{{Specialist: c.CatchAll(), SubQuery: excerpt(in.Message, ws, 0, len(ws)), Start: ws[0].start,
 			Reason: "asks for nothing", Confidence: out.Confidence}}
 		return out
 	}
-	for _, part := range parts(m.labeling(p, set), m.labels-1) {
+	for _, part := range parts(m.labeling(p, set)[p.earlier:], m.labels-1) {
 		lo, hi := cs[part.lo].lo, cs[part.hi-1].hi
 		a := Assignment{
 			Specialist: c.names[candidates[part.label]], SubQuery: excerpt(in.Message, ws, lo, hi), Start: ws[lo].start,
@@ -220,27 +212,69 @@ func (c *Classifier) leavesID(message string, ws []word, assignments []Assignmen
 	})
 }
 
-// prepare makes the input of a chain, without features of some kinds. Words of a store's own keywords have no features.
-func prepare(ws []word, cs []clause, matches []match, labels int, without []string) input {
-	var in input
+// reading is a message as the chain reads it.
+type reading struct {
+	input   input
+	words   []word
+	clauses []clause
+	matches []match
+}
+
+// reader reads messages for a chain.
+type reader struct {
+	published, own keywords
+	labels         int
+	without        []string // kinds of features, in an ablation
+}
+
+func (c *Classifier) read(in Input) reading {
+	return reader{published: c.keywords, own: c.own, labels: c.chain.labels}.read(in)
+}
+
+// read reads a message and, in front of it, the end of the message before.
+func (r reader) read(in Input) reading {
+	out := r.readOne(in.Message)
+	if len(in.History) == 0 || len(out.words) == 0 || slices.Contains(r.without, followUpKind) {
+		return out
+	}
+	before := r.readOne(in.History[len(in.History)-1]).input
+	n := len(before.clauses)
+	if n == 0 {
+		return out
+	}
+	from := max(0, n-maxEarlier)
+	out.input = input{
+		clauses: slices.Concat(before.clauses[from:], out.input.clauses),
+		edges:   slices.Concat(before.edges[from:], [][]feature{followUpFeatures(out.words, out.clauses)}, out.input.edges),
+		prior:   slices.Concat(before.prior[from:], out.input.prior),
+		earlier: n - from,
+	}
+	return out
+}
+
+// readOne reads a message by itself. Words of a store's own keywords have no features.
+func (r reader) readOne(message string) reading {
+	ws := splitWords(message)
+	cs := clauses(ws)
+	out := reading{words: ws, clauses: cs, matches: find(message, ws, r.published, r.own)}
 	ignored := make([]bool, len(ws))
-	for _, m := range matches {
+	for _, m := range out.matches {
 		for i := m.lo; i < m.hi && m.own; i++ {
 			ignored[i] = true
 		}
 	}
 	for i, c := range cs {
-		in.clauses = append(in.clauses, clauseFeatures(ws, cs, i, ignored, without))
+		out.input.clauses = append(out.input.clauses, clauseFeatures(ws, cs, i, ignored, r.without))
 		if i > 0 {
-			in.edges = append(in.edges, edgeFeatures(ws, cs, i, without))
+			out.input.edges = append(out.input.edges, edgeFeatures(ws, cs, i, r.without))
 		}
-		prior := make([]float64, labels)
-		for _, m := range within(c, matches) {
+		prior := make([]float64, r.labels)
+		for _, m := range within(c, out.matches) {
 			prior[m.label] += m.logOdds
 		}
-		in.prior = append(in.prior, prior)
+		out.input.prior = append(out.input.prior, prior)
 	}
-	return in
+	return out
 }
 
 // candidates returns a chain over the specialists that score highest and their numbers. It narrows the input's priors to them.
@@ -284,15 +318,28 @@ func pick[T any](all []T, at []int) []T {
 	return out
 }
 
-// mostProbable returns the most probable set that is not empty: a message goes somewhere.
-func mostProbable(probabilities []float64) int {
-	best := 1
-	for set := range probabilities {
-		if set > 0 && probabilities[set] > probabilities[best] {
-			best = set
+// wanted is the probability from which a specialist gets a part. It is below a half, since a lost part costs more than one too many: of
+// unseen messages with several specialists 108 of 187 had the right set in place of 93, and of all messages 5 more of 1,297.
+const wanted = 0.45
+
+// decide returns the set of the specialists that probably get a part, or else the most probable set that is not empty: a message goes
+// somewhere.
+func decide(probabilities []float64) int {
+	set, best := 0, 1
+	for l := 0; 1<<l < len(probabilities); l++ {
+		if probabilityOf(probabilities, l) > wanted {
+			set |= 1 << l
 		}
 	}
-	return best
+	for s := range probabilities {
+		if s > 0 && probabilities[s] > probabilities[best] {
+			best = s
+		}
+	}
+	if probabilities[set] == 0 || set == 0 || probabilities[0] > probabilities[best] { // fewer clauses than specialists
+		return best
+	}
+	return set
 }
 
 // probabilityOf returns the probability that a specialist is in the set.

@@ -52,6 +52,8 @@ func TestAMessageIsCutWhereTheSubjectChanges(t *testing.T) {
 		{"four sentences", "Where's my order? Any coupon? Recommend something similar to my boots. Do you sell headlamps?", []string{
 			"support: Where's my order?", "promotions: Any coupon?", "recommend: Recommend something similar to my boots.",
 			"search: Do you sell headlamps?"}},
+		{"back to the first subject", "I need a sleeping bag. My parcel is late. Also show me stoves.", []string{
+			"search: I need a sleeping bag.", "support: My parcel is late.", "search: show me stoves."}},
 		{"lead-ins go", "Where is my order? Also, do you have tents?", []string{"support: Where is my order?", "search: do you have tents?"}},
 		{"a pronoun", "une lampe frontale, et puis-je la retourner ?", []string{
 			"search: une lampe frontale", "support: puis-je la retourner ? (about: une lampe frontale)"}},
@@ -85,7 +87,7 @@ func TestClassifierIsNotCertainOfWhatItCannotKnow(t *testing.T) {
 
 func TestFollowUpsUseTheHistory(t *testing.T) {
 	l := newFour()
-	for message, want := range map[string]string{"and in blue?": "search", "yes please": "support", "the other one": "search"} {
+	for message, want := range map[string]string{"and in blue?": "search", "yes please": "search", "the other one": "search"} {
 		r := classify(l, message, "where is my order?", "do you have waterproof tents?")
 		if got := r.Assignments[0].Specialist; got != want || r.Confidence >= Threshold {
 			t.Errorf("Classify(%q) = %s with confidence %.2f, want %s, not certain", message, got, r.Confidence, want)
@@ -319,7 +321,7 @@ func TestForwardBackwardAgreesWithAllLabelings(t *testing.T) {
 		for b := range 3 {
 			for c := range 3 {
 				x := p.label[0][a] * p.pair[0][a*3+b] * p.label[1][b] * p.pair[1][b*3+c] * p.label[2][c]
-				set := m.named(a) | m.named(b) | m.named(c)
+				set := m.named(p, 0, a) | m.named(p, 1, b) | m.named(p, 2, c)
 				want[set] += x
 				if total += x; set == 3 && x > best {
 					best, labels = x, []int{a, b, c}

@@ -8,7 +8,7 @@ import (
 
 const (
 	// describedEpochs is how often New reads the examples of a specialist that the model does not know.
-	describedEpochs = 10
+	describedEpochs = 20
 	// maxContrast is how many examples of each other specialist it is told apart from.
 	maxContrast = 250
 	// maxExampleWeight bounds how much an example of a specialist with few of them counts.

@@ -41,6 +41,9 @@ const (
 // edgeKind begins the kinds of features of edges where these are left out.
 const edgeKind = "edge "
 
+// followUpKind begins the kinds of features of the edge between the message before and a message.
+const followUpKind = "earlier"
+
 // clauseFeatures returns the features of clause i but for those of some kinds. Ignored words have no features.
 func clauseFeatures(ws []word, cs []clause, i int, ignored []bool, without []string) []feature {
 	c := cs[i]
@@ -144,6 +147,21 @@ func edgeFeatures(ws []word, cs []clause, i int, without []string) []feature {
 	add("words before", upTo(before.hi-before.lo, 5), formValue)
 	if ws[c.hi-1].asked {
 		add("asked", gap, formValue)
+	}
+	return fs
+}
+
+// followUpFeatures returns the features of the place between the message before and a message.
+func followUpFeatures(ws []word, cs []clause) []feature {
+	fs := []feature{
+		{hashed(followUpKind, "", edgeBuckets), 1},
+		{hashed(followUpKind, ws[0].norm, edgeBuckets), formValue},
+		{hashed(followUpKind+" words", upTo(len(ws), 12), edgeBuckets), formValue},
+		{hashed(followUpKind+" clauses", upTo(len(cs), 3), edgeBuckets), formValue},
+	}
+	if len(ws) > 1 {
+		fs = append(fs, feature{hashed(followUpKind+" second", ws[1].norm, edgeBuckets), formValue},
+			feature{hashed(followUpKind, ws[0].norm+" "+ws[1].norm, edgeBuckets), formValue})
 	}
 	return fs
 }

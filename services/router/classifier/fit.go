@@ -7,9 +7,11 @@ import (
 
 // example is a message and the specialists that should get a part of it, with its input.
 type example struct {
-	in     input
-	set    int     // as bits
-	weight float64 // of its gradient
+	in  input
+	set int // as bits
+	// allowed are the labels that each clause may have, as bits. Nil: any.
+	allowed []int
+	weight  float64 // of its gradient
 }
 
 // Settings of the fit, chosen by cross-validation over authors.
@@ -20,8 +22,8 @@ const (
 )
 
 // fit maximises the likelihood of the sets of examples by AdaGrad (Duchi et al. 2011) and leaves the mean of the weights of
-// the later epochs in the chain. Which clause is whose is not labelled: the chain sums over all labelings that name exactly
-// the set. The result depends on nothing but the arguments.
+// the later epochs in the chain. Where it is not labelled which clause is whose, the chain sums over all labelings that name
+// exactly the set. The result depends on nothing but the arguments.
 func (m *chain) fit(examples []example, epochs int) {
 	r := rand.New(rand.NewPCG(1, 2))
 	squares, sum := newChain(m.labels), newChain(m.labels)
@@ -71,9 +73,9 @@ func (m *chain) add(o *chain, factor float32) {
 // step moves the weights along the gradient of one example.
 func (m *chain) step(e example, squares *chain) {
 	p, everything := m.potentials(e.in), 1<<(m.labels-1)-1
-	wanted, ok := m.expect(p, e.set, func(set int) bool { return set == e.set })
+	wanted, ok := m.expect(p.only(e.allowed), e.set, func(set int) bool { return set == e.set })
 	if !ok {
-		return // fewer clauses than specialists
+		return // fewer clauses than specialists, or none that is allowed to be one's
 	}
 	guessed, _ := m.expect(p, everything, func(int) bool { return true })
 	for i, fs := range e.in.clauses {

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -25,13 +27,21 @@ type Sample struct {
 	Weight float64
 	// Source says who wrote it. Empty: the description of a specialist, which every fit may use.
 	Source string
+
+	requests []request // of a joined sample
+}
+
+// request is a request in a joined sample, or what asks for nothing: bytes up to its end.
+type request struct {
+	end        int
+	specialist string // "": none
 }
 
 // epochs is how often the fit reads the samples.
 const epochs = 12
 
 // Train fits a model to samples and returns its file. It writes to progress how many messages of each source are right if the
-// model is fitted to the other sources; the calibration is fitted to these.
+// model is fitted to other sources; the calibration is fitted to these.
 func Train(specialists []*specialistv1.Specialist, samples []Sample, progress io.Writer) ([]byte, error) {
 	t, err := newTrainer(specialists, samples)
 	if err != nil {
@@ -88,12 +98,13 @@ var families = []family{
 	{name: "quotes", kinds: []string{"quoted"}},
 	{name: "marks between clauses", kinds: []string{edgeKind + "gap", edgeKind + "gap first"}},
 	{name: "words between clauses", kinds: []string{edgeKind + "first", edgeKind + "second", edgeKind + "first two", edgeKind + "last", edgeKind + "gap first"}},
+	{name: "message before", kinds: []string{followUpKind}},
 	{name: familyKeywords},
 	{name: familyJoined},
 }
 
-// Ablate writes how many messages of each source are right if the model is fitted to the other sources, without one family after
-// the other.
+// Ablate writes how many messages of each source are right if the model is fitted to other sources, without one family after the
+// other.
 func Ablate(specialists []*specialistv1.Specialist, samples []Sample, progress io.Writer) error {
 	t, err := newTrainer(specialists, samples)
 	if err != nil {
@@ -152,22 +163,28 @@ type decision struct {
 	source string
 }
 
-// unseen returns the decisions on the messages of each source of a model that is fitted to the others, without a family or nil.
+// folds is into how many groups the sources are divided. Each is measured by a model that is fitted to the other groups.
+const folds = 9
+
+// unseen returns the decisions on the messages of each source of a model that is not fitted to it, without a family or nil.
 func (t *trainer) unseen(samples []Sample, without *family) []decision {
-	bySource := make([][]decision, len(t.sources))
-	var wait sync.WaitGroup
-	for i, source := range t.sources {
-		wait.Go(func() {
-			m := t.fit(slices.DeleteFunc(slices.Clone(samples), func(s Sample) bool { return s.Source == source }), without)
+	byFold := make([][]decision, folds)
+	var wait errgroup.Group
+	wait.SetLimit(runtime.GOMAXPROCS(0))
+	for fold := range byFold {
+		isLeftOut := func(s Sample) bool { return s.Source != "" && slices.Index(t.sources, s.Source)%folds == fold }
+		wait.Go(func() error {
+			m := t.fit(slices.DeleteFunc(slices.Clone(samples), isLeftOut), without)
 			for _, s := range samples {
-				if s.Source == source && !s.Part {
-					bySource[i] = append(bySource[i], m.decide(s))
+				if isLeftOut(s) && !s.Part {
+					byFold[fold] = append(byFold[fold], m.decide(s))
 				}
 			}
+			return nil
 		})
 	}
-	wait.Wait()
-	return slices.Concat(bySource...)
+	_ = wait.Wait() // nothing fails
+	return slices.Concat(byFold...)
 }
 
 // fit fits a chain to samples, without a family or nil.
@@ -186,18 +203,35 @@ func (t *trainer) fit(samples []Sample, without *family) *model {
 	samples = slices.Concat(samples, joined)
 	examples := make([]example, len(samples))
 	for i, s := range samples {
-		in, _, _ := m.prepare(s.Message)
-		examples[i] = example{in: in, set: m.set(s.Gold), weight: s.Weight}
+		read := m.read(s.Input)
+		examples[i] = example{in: read.input, set: m.set(s.Gold), allowed: m.allowed(s, read), weight: s.Weight}
 	}
 	m.chain.fit(examples, epochs)
 	return m
 }
 
-// prepare makes the input for a message.
-func (m *model) prepare(message string) (input, []word, []clause) {
-	ws := splitWords(message)
-	cs := clauses(ws)
-	return prepare(ws, cs, find(message, ws, m.published, nil), m.chain.labels, m.without), ws, cs
+func (m *model) read(in Input) reading {
+	return reader{published: m.published, labels: m.chain.labels, without: m.without}.read(in)
+}
+
+// allowed returns the labels that each clause of a joined sample may have, as bits: those of the requests that it belongs to, and the
+// background.
+func (m *model) allowed(s Sample, read reading) []int {
+	if len(s.requests) == 0 {
+		return nil
+	}
+	out := make([]int, len(read.clauses))
+	for i, c := range read.clauses {
+		out[i] = 1 << (m.chain.labels - 1)
+		from, to, start := read.words[c.lo].start, read.words[c.hi-1].end, 0
+		for _, r := range s.requests {
+			if start < to && from < r.end && r.specialist != "" {
+				out[i] |= m.set([]string{r.specialist})
+			}
+			start = r.end
+		}
+	}
+	return out
 }
 
 // set returns the set of specialists as bits.
@@ -211,21 +245,22 @@ func (m *model) set(specialists []string) int {
 
 // decide returns the decision on a sample.
 func (m *model) decide(s Sample) decision {
-	in, ws, cs := m.prepare(s.Message)
-	if len(ws) == 0 {
+	read := m.read(s.Input)
+	if len(read.words) == 0 {
 		return decision{right: true, source: s.Source}
 	}
-	probabilities := m.chain.setProbabilities(m.chain.potentials(in))
-	set := mostProbable(probabilities)
-	input := calibrationInput(probabilities[set], set, len(cs), len(ws), len(s.History) > 0)
+	probabilities := m.chain.setProbabilities(m.chain.potentials(read.input))
+	set := decide(probabilities)
+	input := calibrationInput(probabilities[set], set, len(read.clauses), len(read.words), len(s.History) > 0)
 	return decision{input, set == m.set(s.Gold), s.Source}
 }
 
 const (
-	joinedSamples  = 3000
-	joinedWeight   = 0.7
+	joinedSamples  = 5000
+	joinedWeight   = 1
 	shortestJoined = 8 // bytes of a part
 	longestJoined  = 120
+	longestPlain   = 45 // of half of the joined samples, whose requests are put plainly
 )
 
 // joiners stand between two requests, the commonest more than once. " and " is replaced by the word of the language.
@@ -234,47 +269,60 @@ var joiners = []string{". ", ". ", "? ", ", ", ", ", " and ", " and ", ", and ",
 // ands are the words for "and" by language.
 var ands = map[string]string{"de": "und", "fr": "et", "es": "y", "it": "e", "nl": "en", "pt": "e", "sv": "och", "pl": "i"}
 
+// numbers are how many specialists joined samples have, each as often as it stands here.
+var numbers = []int{2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 4, 4, 4}
+
 // join makes messages of several requests from messages of one, in one language: labelled sets have too few of them to learn
 // where one request ends.
 func join(samples []Sample) []Sample {
 	r := rand.New(rand.NewPCG(3, 4))
 	var gold []string
-	var first []string                 // the languages of the messages of one request
-	single := map[[2]string][]string{} // messages by specialist and language; of the background under ""
+	var first []string // the languages of the messages of one request
+	type pool struct {
+		specialist, language string // the specialist is "" for the background
+		isPlain              bool
+	}
+	single := map[pool][]string{} // messages of one request
 	for _, s := range samples {
 		n := len(s.Message)
 		if len(s.History) > 0 || n <= shortestJoined || n >= longestJoined || len(s.Gold) > 1 {
 			continue
 		}
-		key := [2]string{"", text.Language(s.Message)}
+		key := pool{language: text.Language(s.Message)}
 		if len(s.Gold) == 1 {
-			key[0] = s.Gold[0]
-			if first = append(first, key[1]); !slices.Contains(gold, key[0]) {
-				gold = append(gold, key[0])
+			key.specialist = s.Gold[0]
+			if first = append(first, key.language); !slices.Contains(gold, key.specialist) {
+				gold = append(gold, key.specialist)
 			}
 		}
 		single[key] = append(single[key], s.Message)
+		isName := strings.Count(s.Message, " ") < 2
+		if key.isPlain = n <= longestPlain && !isName; key.isPlain {
+			single[key] = append(single[key], s.Message)
+		}
 	}
-	if len(gold) < 3 {
+	if len(gold) < 4 {
 		return nil
 	}
 	oneOf := func(all []string) string { return all[r.IntN(len(all))] }
 	var out []Sample
 	for len(out) < joinedSamples {
-		chosen := 2
-		if r.IntN(4) == 0 {
-			chosen = 3
-		}
-		labels, language := pick(gold, r.Perm(len(gold))[:chosen]), oneOf(first)
-		if r.IntN(4) == 0 {
+		chosen := numbers[r.IntN(len(numbers))]
+		labels, language, isPlain := pick(gold, r.Perm(len(gold))[:chosen]), oneOf(first), r.IntN(2) == 0
+		switch r.IntN(8) {
+		case 0, 1:
 			labels[1] = labels[0]
+		case 2:
+			labels = append(labels, labels[0]) // comes back to it
 		}
-		if slices.ContainsFunc(labels, func(l string) bool { return len(single[[2]string{l, language}]) == 0 }) {
+		if slices.ContainsFunc(labels, func(l string) bool { return len(single[pool{l, language, isPlain}]) == 0 }) {
 			continue
 		}
 		message := ""
-		if background := single[[2]string{"", language}]; len(background) > 0 && r.IntN(4) == 0 {
+		var requests []request
+		if background := single[pool{language: language}]; len(background) > 0 && r.IntN(4) == 0 {
 			message = oneOf(background) + ". "
+			requests = append(requests, request{end: len(message)})
 		}
 		for k, label := range labels {
 			if k > 0 {
@@ -282,12 +330,15 @@ func join(samples []Sample) []Sample {
 				if joiner == "? " || joiner == ". " || r.IntN(2) == 0 {
 					message = strings.TrimRight(message, "?.! ")
 				}
-				message = strings.TrimRight(message, " ") + strings.Replace(joiner, "and", cmp.Or(ands[language], "and"), 1)
+				message = strings.TrimRight(message, " ")
+				requests[len(requests)-1].end = len(message)
+				message += strings.Replace(joiner, "and", cmp.Or(ands[language], "and"), 1)
 			}
-			message += oneOf(single[[2]string{label, language}])
+			message += oneOf(single[pool{label, language, isPlain}])
+			requests = append(requests, request{len(message), label})
 		}
 		slices.Sort(labels)
-		out = append(out, Sample{Input: Input{Message: message}, Gold: slices.Compact(labels), Weight: joinedWeight})
+		out = append(out, Sample{Input: Input{Message: message}, Gold: slices.Compact(labels), Weight: joinedWeight, requests: requests})
 	}
 	return out
 }
