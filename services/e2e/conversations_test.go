@@ -140,7 +140,7 @@ var conversations = []conversation{
 	},
 	{
 		name:        "four requests at once, none lost",
-		message:     "Do you have a warm sleeping bag under 150 euros? What would go well with what is in my cart? Is there a promo code I can use, and where is my order?",
+		message:     "Do you have a warm sleeping bag under 150 euros? What would go well with what is in my cart? Is there a promo code I can use? And where is my order?",
 		specialists: []string{suite.Search, suite.Recommend, suite.Promotions, suite.Support},
 		tools:       []string{"search_catalog", "get_cart_context", "list_active_promotions", "lookup_order"},
 		says:        []string{"SAVE20", "QT-10029"},
