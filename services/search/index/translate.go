@@ -203,7 +203,10 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 				t.others[meanings[0]] = meanings[1:]
 			}
 			content = content || meanings[0] != strings.Join(ws[at:at+n], " ")
-			foreign(ws[at : at+n]...)
+			// "winder" by itself is English, though its German stem is "Wind".
+			if len(ws) > 1 || !strings.HasSuffix(w, "er") || d.exact[folded[at]] != nil {
+				foreign(ws[at : at+n]...)
+			}
 		case parts != "":
 			add(parts, false)
 			content = true
