@@ -74,8 +74,9 @@ func (s *Server) system(turn *Turn, req *specialistv1.AnswerRequest) string {
 	}
 	if m := req.GetMessage(); m != "" && m != req.GetSubQuery() {
 		said, _, _ := strings.Cut(req.GetSubQuery(), " (about: ") // which the router adds
-		if around := strings.Replace(m, said, yourPart, 1); said != "" && around != m {
-			quote(&b, aroundLead, "message", around)
+		// The mark stands for whole words only: after the slashes of a link it would be one.
+		if before, after, found := strings.Cut(m, said); said != "" && found && (before == "" || strings.HasSuffix(before, " ") || strings.HasSuffix(before, "\n")) {
+			quote(&b, aroundLead, "message", before+yourPart+after)
 		} else {
 			quote(&b, messageLead, "message", m)
 		}
