@@ -43,7 +43,7 @@ func TestThePromptSaysHowToSpeak(t *testing.T) {
 	servicetest.Answer(t, c.conn, scope.Scope{StoreID: "one", CustomerID: "ada"}, "hi")
 	said := model.Requests()[0].Messages[0].Text
 	for _, rule := range []string{
-		"one short apology", "one to four sentences", "in the language named below", "Never list or recommend products", "promise only what tools returned", "pass it on",
+		"one short apology", "one to four sentences", "in the named language", "Never list or recommend products", "promise only what tools returned", "pass it on",
 		"you can confirm it below", "Never claim, promise or offer to do something",
 	} {
 		if !strings.Contains(said, rule) {
