@@ -72,7 +72,7 @@ type examples struct {
 // embedding asks the goroutine to embed what is not embedded yet.
 type embedding struct {
 	all   []*examples
-	ended chan<- error // has room for one; nil: nobody waits
+	ended chan<- error // buffered, for one result; nil if no caller waits
 }
 
 // newExampleIndex starts the goroutine. It returns nil if there is no embedder.

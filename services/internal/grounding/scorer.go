@@ -308,7 +308,7 @@ var kindsOf = map[string]string{
 const (
 	// minLikely is the probability from which a sentence is taken to say what the evidence denies.
 	minLikely = 0.85
-	// minTrue is that from which it is taken to say what the evidence says, whatever phrases it has.
+	// minTrue is the probability from which a sentence counts as supported by the evidence, whatever its phrases.
 	minTrue = 0.4
 	// minDoubtful is that from which a phrase of the table of topics is taken to say what the evidence denies.
 	minDoubtful = 0.1

@@ -241,7 +241,7 @@ func (s *subjects) judge(a assertion) Verdict {
 		switch {
 		case len(a.about) == 0, a.denied && !a.isOwn:
 			return Undecided
-		case a.denied: // what has no fault and is unused can be returned by the store's documents, other things can not
+		case a.denied: // the documents allow returns of unused or faulty goods only, so just the order decides
 			relevant = slices.DeleteFunc(relevant, func(o assertion) bool { return !o.denied && (len(o.about) == 0 || o.about[0].kind != kindOrder) })
 		}
 	}
@@ -369,9 +369,9 @@ func stemOf(w string) string {
 	return w
 }
 
-// statement is a clause of the evidence: its words, and in its content the stems of them, and the one that it denies.
+// statement is what a clause says: the stems of its content words, and the stem that it denies.
 type statement struct {
-	words  string // joined by spaces
+	words  string // all folded words, joined by spaces; set for clauses of the evidence
 	stems  []string
 	denied string // "": none
 }
@@ -384,7 +384,9 @@ func (s *subjects) addStatements(raw string, about []*subject) {
 			o.refs[i].named = about
 		}
 		if c := &o.clauses[i]; !c.isQuestion {
-			s.said = append(s.said, statementOf(c))
+			said := statementOf(c)
+			said.words = c.text()
+			s.said = append(s.said, said)
 		}
 	}
 	s.assertions = append(s.assertions, assertionsOf(o)...)
@@ -406,7 +408,7 @@ func (s *subjects) addStatements(raw string, about []*subject) {
 }
 
 func statementOf(c *clause) statement {
-	out := statement{words: c.text()}
+	var out statement
 	for _, w := range c.words {
 		if isContent(w.Text) {
 			out.stems = append(out.stems, stemOf(w.Text))

@@ -7,8 +7,8 @@ import (
 
 // chain is a linear-chain conditional random field (Lafferty et al. 2001) over the clauses of a message. A label is a
 // specialist or, last, the background, which asks for nothing. The chain also keeps the set of specialists that labels so
-// far have named, so that it gives the exact probability of each set. The clauses of the message before come first: the chain
-// labels them too, which tells whom a message follows up on, but they name nobody.
+// far have named, so that it gives the exact probability of each set. The clauses of the message before come first: their labels
+// show which specialist a message follows up on, but are not in the set.
 type chain struct {
 	labels int
 	// clause has the weights of clause features by label.
@@ -58,7 +58,7 @@ type input struct {
 	edges   [][]feature // before each clause but the first
 	// prior are log odds to add by clause and label. Nil: none.
 	prior [][]float64
-	// earlier is how many of the clauses, the first ones, belong to the message before. Their labels name nobody.
+	// earlier is how many clauses at the start belong to the message before. Their labels are not in the set.
 	earlier int
 }
 

@@ -36,7 +36,7 @@ func TestWrongPhrasesAreNamed(t *testing.T) {
 	}
 }
 
-// leastUnread and mostUnread bound the figures of phrases that nobody reads who writes the checks.
+// leastUnread and mostUnread bound the figures of the unread phrases: the share caught and the share of honest ones flagged.
 const (
 	leastUnread = 0.6
 	mostUnread  = 0.03
