@@ -46,7 +46,7 @@ const (
 	maxEmbedded = 2_000
 	// maxPublished bounds the versions of specialists whose vectors are kept.
 	maxPublished = 64
-	// fewWords is how many words a message has at most that may be an answer to the one before, as for the classifier.
+	// fewWords is how many words a message has at most that may be an answer to the one before. The classifier is stricter.
 	fewWords = 3
 )
 

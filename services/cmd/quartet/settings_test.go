@@ -129,6 +129,22 @@ func openLegs(args ...string) (suite.Config, *legFlags, error) {
 	return cfg, l, errors.Join(err, closeLegs())
 }
 
+// serveConfig returns the configuration of a role that is served with flags, and what closes its state.
+func serveConfig(t *testing.T, role string, args []string) (suite.Config, func() error) {
+	t.Helper()
+	env := environment{get: func(string) string { return "" }, err: io.Discard}
+	fs := newFlags("serve", "", "", env)
+	f := addServeFlags(fs)
+	if _, err := parse(fs, args, env); err != nil {
+		t.Fatal(err)
+	}
+	cfg, closeState, err := f.config(t.Context(), role, env, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg, closeState
+}
+
 func TestSearchAndSupportGetTheEmbeddingsEndpoint(t *testing.T) {
 	server, err := state.Embedded()
 	if err != nil {
@@ -138,16 +154,7 @@ func TestSearchAndSupportGetTheEmbeddingsEndpoint(t *testing.T) {
 	args := append([]string{"--model-url", "http://localhost/v1", "--model", "m", "--redis", server.URL(), "--embed-url", "http://x/v1", "--embed-model", "m"},
 		scopeKeyFlags(t)...)
 	for role, want := range map[string]bool{suite.Search: true, suite.Support: true, suite.Recommend: false} {
-		env := environment{get: func(string) string { return "" }, err: io.Discard}
-		fs := newFlags("serve", "", "", env)
-		f := addServeFlags(fs)
-		if _, err := parse(fs, args, env); err != nil {
-			t.Fatal(err)
-		}
-		cfg, closeState, err := f.config(t.Context(), role, env, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg, closeState := serveConfig(t, role, args)
 		if err := closeState(); err != nil || (cfg.Search.Embedder != nil) != want {
 			t.Errorf("%s: embedder %v, error %v", role, cfg.Search.Embedder, err)
 		}

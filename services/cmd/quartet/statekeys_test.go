@@ -1,8 +1,6 @@
 package main
 
 import (
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,16 +68,7 @@ func TestEachServiceWithStateEncrypts(t *testing.T) {
 	defer server.Close()
 	args := append([]string{"--model-url", "http://localhost/v1", "--model", "m", "--redis", server.URL(), "--state-keys", file}, scopeKeyFlags(t)...)
 	for _, role := range suite.Roles() {
-		env := environment{get: func(string) string { return "" }, err: io.Discard}
-		fs := newFlags("serve", "", "", env)
-		f := addServeFlags(fs)
-		if _, err := parse(fs, args, env); err != nil {
-			t.Fatal(err)
-		}
-		cfg, closeState, err := f.config(t.Context(), role, env, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg, closeState := serveConfig(t, role, args)
 		if err := closeState(); err != nil {
 			t.Error(err)
 		}
