@@ -28,6 +28,7 @@ type query struct {
 	CustomerID string `json:"customer_id"`
 	Email      string `json:"email"`
 	PostalCode string `json:"postal_code"`
+	PageToken  string `json:"page_token"`
 	Limit      int    `json:"limit"`
 }
 
@@ -95,18 +96,29 @@ func (o order) seenBy(q query) bool {
 	return false
 }
 
-// list answers with a customer's orders, the newest first.
+// list answers with a page of a customer's orders, the newest first. The token of a page is the id of the order before it.
 func (s *system) list(w http.ResponseWriter, q query) {
-	found, total := []json.RawMessage{}, 0
+	found, last, next, total := []json.RawMessage{}, "", "", 0
+	begun := q.PageToken == ""
 	for _, o := range s.orders {
 		if q.CustomerID == "" || o.CustomerID != q.CustomerID {
 			continue
 		}
-		if total++; len(found) < q.Limit {
-			found = append(found, o.raw)
+		total++
+		switch {
+		case !begun:
+			begun = o.ID == q.PageToken
+		case len(found) < q.Limit:
+			found, last = append(found, o.raw), o.ID
+		default:
+			next = last
 		}
 	}
-	reply(w, http.StatusOK, map[string]any{"orders": found, "total_count": total})
+	if !begun {
+		reply(w, http.StatusNotFound, map[string]string{"error": "no such page"})
+		return
+	}
+	reply(w, http.StatusOK, map[string]any{"orders": found, "total_count": total, "next_page_token": next})
 }
 
 func reply(w http.ResponseWriter, status int, body any) {

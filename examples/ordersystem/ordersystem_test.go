@@ -156,6 +156,8 @@ func TestOrdersAreForWhoTheyBelongTo(t *testing.T) {
 		{"a guest's, by a wrong one", "get", `{"store_id":"kites","order_id":"KC-1001","postal_code":"1010AC"}`, 404, nil},
 		{"all of a customer", "list", `{"store_id":"kites","customer_id":"mika","limit":5}`, 200, []string{"KC-1002", "KC-1001"}},
 		{"the latest of a customer", "list", `{"store_id":"kites","customer_id":"mika","limit":1}`, 200, []string{"KC-1002"}},
+		{"the page after it", "list", `{"store_id":"kites","customer_id":"mika","limit":1,"page_token":"KC-1002"}`, 200, []string{"KC-1001"}},
+		{"a page of another customer", "list", `{"store_id":"kites","customer_id":"mika","limit":1,"page_token":"KC-1003"}`, 404, nil},
 		{"of a customer without any", "list", `{"store_id":"kites","customer_id":"bo","limit":1}`, 200, nil},
 	}
 	for _, tt := range tests {

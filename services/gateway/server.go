@@ -22,6 +22,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/gateway/webhook"
 	"github.com/quartet-commerce/quartet/services/internal/auth"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 )
 
 // instrumentation names the package in traces and metrics.
@@ -156,6 +157,7 @@ func (s *server) ListThreads(ctx context.Context, req *gatewayv1.ListThreadsRequ
 	check.ID("store_id", req.GetStoreId())
 	check.ID("customer_id", req.GetCustomerId())
 	check.Range("limit", int64(req.GetLimit()), 0, 100)
+	after := pagetoken.Read(&check, req.GetPageToken(), pagetoken.ParseCursor)
 	if err := check.Err(); err != nil {
 		return nil, err
 	}
@@ -163,11 +165,11 @@ func (s *server) ListThreads(ctx context.Context, req *gatewayv1.ListThreadsRequ
 	if limit == 0 {
 		limit = 20
 	}
-	found, err := s.service.threads.List(ctx, req.GetStoreId(), req.GetCustomerId(), limit, s.service.cfg.Now())
+	found, next, err := s.service.threads.List(ctx, req.GetStoreId(), req.GetCustomerId(), after, limit, s.service.cfg.Now())
 	if err != nil {
 		return nil, err
 	}
-	resp, ttl := &gatewayv1.ListThreadsResponse{}, s.service.threadTTL(ctx, req.GetStoreId())
+	resp, ttl := &gatewayv1.ListThreadsResponse{NextPageToken: next.Token()}, s.service.threadTTL(ctx, req.GetStoreId())
 	for _, t := range found {
 		resp.Threads = append(resp.Threads, s.thread(t, ttl))
 	}

@@ -19,6 +19,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway/threads"
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
@@ -210,13 +211,27 @@ func TestThreadsOfACustomerAreListedTheLastWrittenFirst(t *testing.T) {
 	if diff := cmp.Diff([]string{"t1", "t3"}, list(2)); diff != "" {
 		t.Errorf("limited (-want +got):\n%s", diff)
 	}
+	var pages []string
+	err := pagetoken.Each(func(token string) (string, error) {
+		resp, err := h.client.ListThreads(t.Context(), &gatewayv1.ListThreadsRequest{StoreId: "demo", CustomerId: "ann", Limit: 1, PageToken: token})
+		for _, th := range resp.GetThreads() {
+			pages = append(pages, th.GetThreadId())
+		}
+		if token == "" { // it comes before the places of all further pages
+			h.askIn("t0", "ann", "search: t0")
+		}
+		return resp.GetNextPageToken(), err
+	})
+	if diff := cmp.Diff([]string{"t1", "t3", "t2"}, pages); err != nil || diff != "" {
+		t.Errorf("page by page: %v (-want +got):\n%s", err, diff)
+	}
 	now = now.Add(DefaultThreadTTL)
 	h.askIn("t6", "ann", "search: t6")
 	if diff := cmp.Diff([]string{"t6"}, list(0)); diff != "" {
 		t.Errorf("a month later (-want +got):\n%s", diff)
 	}
-	_, err := h.client.ListThreads(t.Context(), &gatewayv1.ListThreadsRequest{StoreId: "demo", Limit: 101})
-	if diff := cmp.Diff([]string{"customer_id", "limit"}, badFields(err)); diff != "" {
+	_, err = h.client.ListThreads(t.Context(), &gatewayv1.ListThreadsRequest{StoreId: "demo", Limit: 101, PageToken: pagetoken.ID("t1")})
+	if diff := cmp.Diff([]string{"customer_id", "limit", "page_token"}, badFields(err)); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
 }

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -68,10 +67,7 @@ func (s *turnServer) ListTurns(ctx context.Context, req *gatewayv1.ListTurnsRequ
 	check.ID("store_id", req.GetStoreId())
 	checkFilter(&check, req.GetFilter())
 	check.Range("limit", int64(req.GetLimit()), 0, 100)
-	from, ok := cursorOf(req.GetPageToken())
-	if !ok {
-		check.Addf("page_token", "must be the next_page_token of an earlier response")
-	}
+	from := pagetoken.Read(&check, req.GetPageToken(), pagetoken.ParseCursor)
 	if err := check.Err(); err != nil {
 		return nil, err
 	}
@@ -79,8 +75,8 @@ func (s *turnServer) ListTurns(ctx context.Context, req *gatewayv1.ListTurnsRequ
 	if limit == 0 {
 		limit = 20
 	}
-	resp, read, last := &gatewayv1.ListTurnsResponse{}, 0, threads.Cursor{}
-	done, err := s.read(ctx, req.GetStoreId(), req.GetFilter(), from, func(t *gatewayv1.Turn, at threads.Cursor) bool {
+	resp, read, last := &gatewayv1.ListTurnsResponse{}, 0, pagetoken.Cursor{}
+	done, err := s.read(ctx, req.GetStoreId(), req.GetFilter(), from, func(t *gatewayv1.Turn, at pagetoken.Cursor) bool {
 		if passes(t, req.GetFilter()) {
 			resp.Turns = append(resp.Turns, t)
 		}
@@ -91,7 +87,7 @@ func (s *turnServer) ListTurns(ctx context.Context, req *gatewayv1.ListTurnsRequ
 		return nil, err
 	}
 	if !done {
-		resp.NextPageToken = pagetoken.New(strconv.FormatInt(last.Score, 10), last.TurnID)
+		resp.NextPageToken = last.Token()
 	}
 	return resp, nil
 }
@@ -107,7 +103,7 @@ func (s *turnServer) ExportTurns(
 		return err
 	}
 	var sendErr error
-	_, err := s.read(stream.Context(), req.GetStoreId(), req.GetFilter(), threads.Cursor{}, func(t *gatewayv1.Turn, _ threads.Cursor) bool {
+	_, err := s.read(stream.Context(), req.GetStoreId(), req.GetFilter(), pagetoken.Cursor{}, func(t *gatewayv1.Turn, _ pagetoken.Cursor) bool {
 		if passes(t, req.GetFilter()) {
 			sendErr = stream.Send(&gatewayv1.ExportTurnsResponse{Turn: t})
 		}
@@ -119,19 +115,6 @@ func (s *turnServer) ExportTurns(
 	return sendErr
 }
 
-// cursorOf returns the place that a page token names.
-func cursorOf(token string) (threads.Cursor, bool) {
-	if token == "" {
-		return threads.Cursor{}, true
-	}
-	parts, ok := pagetoken.Parse(token, 2)
-	if !ok {
-		return threads.Cursor{}, false
-	}
-	score, err := strconv.ParseInt(parts[0], 10, 64)
-	return threads.Cursor{Score: score, TurnID: parts[1]}, err == nil && fault.ValidID(parts[1])
-}
-
 // between are the times of a request.
 type between interface {
 	GetStartTime() *timestamppb.Timestamp
@@ -141,7 +124,7 @@ type between interface {
 // read calls visit for the turns of a store, from a cursor on, until it returns false. Done is whether all were visited. A store that does
 // not exist is an error: no turns would be read as a quiet day.
 func (s *turnServer) read(
-	ctx context.Context, storeID string, times between, from threads.Cursor, visit func(*gatewayv1.Turn, threads.Cursor) bool,
+	ctx context.Context, storeID string, times between, from pagetoken.Cursor, visit func(*gatewayv1.Turn, pagetoken.Cursor) bool,
 ) (done bool, err error) {
 	if _, err := s.stores.get(ctx, storeID); err != nil {
 		return false, err

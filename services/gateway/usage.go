@@ -12,8 +12,8 @@ import (
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
-	"github.com/quartet-commerce/quartet/services/gateway/threads"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/internal/usage"
 )
@@ -137,7 +137,7 @@ func (s *usageServer) ListUnansweredQuestions(
 
 // each calls visit for the turns of a time, the newest first, until it returns false.
 func (s *usageServer) each(ctx context.Context, storeID string, times between, visit func(*gatewayv1.Turn) bool) error {
-	_, err := s.turns.read(ctx, storeID, times, threads.Cursor{}, func(t *gatewayv1.Turn, _ threads.Cursor) bool { return visit(t) })
+	_, err := s.turns.read(ctx, storeID, times, pagetoken.Cursor{}, func(t *gatewayv1.Turn, _ pagetoken.Cursor) bool { return visit(t) })
 	return err
 }
 

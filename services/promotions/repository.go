@@ -48,15 +48,31 @@ func (r repository) list(ctx context.Context, storeID string) ([]*promotionv1.Pr
 	}
 	promotions := make([]*promotionv1.Promotion, 0, len(all))
 	for code, raw := range all {
-		p := &promotionv1.Promotion{}
-		if err := proto.Unmarshal([]byte(raw), p); err != nil {
-			state.SkipRecord(ctx, "promotion", storeID, code, err)
-			continue
+		if p := decode(ctx, storeID, code, raw); p != nil {
+			promotions = append(promotions, p)
 		}
-		promotions = append(promotions, p)
 	}
 	slices.SortFunc(promotions, engine.CompareCodes)
 	return promotions, nil
+}
+
+// page returns up to limit promotions of a store, by code, after an upper-case code, and the last code, "" when there are no more. Limit 0
+// is as many as one message holds.
+func (r repository) page(ctx context.Context, storeID, after string, limit int) (promotions []*promotionv1.Promotion, next string, err error) {
+	promotions, next, err = state.HashPage(ctx, r.redis, key(storeID), after, limit, func(code, raw string) *promotionv1.Promotion {
+		return decode(ctx, storeID, code, raw)
+	})
+	return promotions, next, state.Error("read promotions", err)
+}
+
+// decode returns a promotion, or nil for one that cannot be decoded.
+func decode(ctx context.Context, storeID, code, raw string) *promotionv1.Promotion {
+	p := &promotionv1.Promotion{}
+	if err := proto.Unmarshal([]byte(raw), p); err != nil {
+		state.SkipRecord(ctx, "promotion", storeID, code, err)
+		return nil
+	}
+	return p
 }
 
 // has reports whether a store has any promotion.

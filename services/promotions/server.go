@@ -14,11 +14,13 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/bulk"
 	"github.com/quartet-commerce/quartet/services/internal/cartclient"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/promotions/engine"
 )
 
 const (
 	maxPromotionsPerBatch = 1_000
+	maxPromotionsListed   = 200
 	maxCodesPerOrder      = 100
 	maxApplied            = 100
 )
@@ -53,18 +55,20 @@ func (s *server) UpsertPromotions(stream promotionv1.PromotionService_UpsertProm
 	})
 }
 
-// ListPromotions returns every promotion of a store, by code.
+// ListPromotions returns a page of a store's promotions, by code.
 func (s *server) ListPromotions(ctx context.Context, req *promotionv1.ListPromotionsRequest) (*promotionv1.ListPromotionsResponse, error) {
 	var c fault.Checker
 	c.ID("store_id", req.GetStoreId())
+	c.Range("limit", int64(req.GetLimit()), 0, maxPromotionsListed)
+	after := pagetoken.Read(&c, req.GetPageToken(), pagetoken.ParseID)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	promotions, err := s.repository.list(ctx, req.GetStoreId())
+	promotions, next, err := s.repository.page(ctx, req.GetStoreId(), after, int(req.GetLimit()))
 	if err != nil {
 		return nil, err
 	}
-	return &promotionv1.ListPromotionsResponse{Promotions: promotions}, nil
+	return &promotionv1.ListPromotionsResponse{Promotions: promotions, NextPageToken: pagetoken.ID(next)}, nil
 }
 
 // DeletePromotion removes one promotion.

@@ -2,7 +2,9 @@ package promotions
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
 	"github.com/quartet-commerce/quartet/services/internal/cartclient"
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
@@ -123,6 +126,31 @@ func TestUpsertListDelete(t *testing.T) {
 	}
 }
 
+func TestPromotionsPageByPage(t *testing.T) {
+	_, conn := serve(t, nil, silent())
+	client := promotionv1.NewPromotionServiceClient(conn)
+	var want []string
+	for i := range 12 {
+		want = append(want, fmt.Sprintf("CODE%02d", i))
+		mustUpsert(t, client, "one", promo(strings.ToLower(want[i]), percent(100)))
+	}
+	for limit, pages := range map[int32]int{0: 1, 1: 12, 5: 3, 12: 1} {
+		var got []string
+		read := 0
+		err := pagetoken.Each(func(token string) (string, error) {
+			resp, err := client.ListPromotions(t.Context(), &promotionv1.ListPromotionsRequest{StoreId: "one", Limit: limit, PageToken: token})
+			for _, p := range resp.GetPromotions() {
+				got = append(got, strings.ToUpper(p.GetCode()))
+			}
+			read++
+			return resp.GetNextPageToken(), err
+		})
+		if diff := cmp.Diff(want, got); err != nil || diff != "" || read != pages {
+			t.Errorf("limit %d: %v, %d pages, want %d (-want +got):\n%s", limit, err, read, pages, diff)
+		}
+	}
+}
+
 func TestBadRequestsNameTheirFields(t *testing.T) {
 	_, conn := serve(t, nil, silent())
 	client := promotionv1.NewPromotionServiceClient(conn)
@@ -153,6 +181,10 @@ func TestBadRequestsNameTheirFields(t *testing.T) {
 			_, err := client.ListPromotions(ctx, &promotionv1.ListPromotionsRequest{})
 			return err
 		}, "store_id"},
+		{"list a page that is none", func() error {
+			_, err := client.ListPromotions(ctx, &promotionv1.ListPromotionsRequest{StoreId: "one", PageToken: "!"})
+			return err
+		}, "page_token"},
 		{"delete without a code", func() error {
 			_, err := client.DeletePromotion(ctx, &promotionv1.DeletePromotionRequest{StoreId: "one"})
 			return err

@@ -200,7 +200,7 @@ func (s *server) SearchProducts(
 	checkFilter(&c, req.GetFilter())
 	checkSort(&c, req.GetSort(), req.GetSortAttribute())
 	c.Range("limit", int64(req.GetLimit()), 0, maxHits)
-	offset := checkOffset(&c, req.GetPageToken())
+	offset := pagetoken.Read(&c, req.GetPageToken(), parseOffset)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
@@ -257,19 +257,14 @@ func checkSort(c *fault.Checker, by catalogv1.Sort, attribute string) {
 	c.Text("sort_attribute", attribute, 0, catalog.MaxName)
 }
 
-// checkOffset reads the token of a page of hits: how many come before.
-func checkOffset(c *fault.Checker, token string) int {
-	if token == "" {
-		return 0
-	}
+// parseOffset reads the token of a page of hits: how many come before.
+func parseOffset(token string) (int, bool) {
 	parts, ok := pagetoken.Parse(token, 1)
-	if ok {
-		if n, err := strconv.Atoi(parts[0]); err == nil && n >= 0 && n <= math.MaxInt32 {
-			return n
-		}
+	if !ok {
+		return 0, false
 	}
-	c.Addf("page_token", "is not a token of this method; use next_page_token of the response before")
-	return 0
+	n, err := strconv.Atoi(parts[0])
+	return n, err == nil && n >= 0 && n <= math.MaxInt32
 }
 
 // ListProducts implements CatalogService.
@@ -277,12 +272,7 @@ func (s *server) ListProducts(ctx context.Context, req *catalogv1.ListProductsRe
 	var c fault.Checker
 	c.ID("store_id", req.GetStoreId())
 	c.Range("limit", int64(req.GetLimit()), 0, maxBatchGet)
-	after, ok := catalog.Place{}, true
-	if req.GetPageToken() != "" {
-		if after, ok = catalog.ParsePlace(req.GetPageToken()); !ok {
-			c.Addf("page_token", "is not a token of this method; use next_page_token of the response before")
-		}
-	}
+	after := pagetoken.Read(&c, req.GetPageToken(), catalog.ParsePlace)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}

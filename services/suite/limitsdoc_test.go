@@ -45,6 +45,8 @@ var limitBases = map[string]string{
 	"ListOrders":          `{"customer_id":"c"}`,
 	"ListCoPurchases":     `{"product_ids":["P1"]}`,
 	"PutOrderSettings":    `{"settings":{"rules":[{"kind":"ORDER_ACTION_KIND_CANCEL","reasons":["a"]}]}}`,
+	"ListPolicies":        `{}`,
+	"ListPromotions":      `{}`,
 	"UpsertPolicies":      `{"policies":[{"policy_id":"p","title":"t","body":"b"}]}`,
 	"SearchPolicies":      `{"query":"q"}`,
 }

@@ -56,6 +56,42 @@ func TestOrdersAreListedForTheirCustomerNewestFirst(t *testing.T) {
 	}
 }
 
+// Orders of the same time come by id, and an order that is written between two pages does not move the others.
+func TestOrdersPageByPage(t *testing.T) {
+	c := serve(t, silent())
+	want := []string{"NEW-1", "NEW-2"} // the newest, which come after the first page was read
+	for i := range 12 {
+		id := fmt.Sprintf("Q-%02d", 11-i)
+		c.haveOrders(t, "one", order(id, "ada", 1+i/4))
+		want = append(want, fmt.Sprintf("Q-%02d", 11-i))
+	}
+	for _, limit := range []int32{1, 5, 12, 100} {
+		got, req := []string{}, &orderv1.ListOrdersRequest{StoreId: "one", CustomerId: "ada", Limit: limit}
+		for pages := 0; ; pages++ {
+			resp, err := c.orders.ListOrders(t.Context(), req)
+			if err != nil || int(resp.GetTotalCount()) < 12 {
+				t.Fatal(resp, err)
+			}
+			for _, o := range resp.GetOrders() {
+				got = append(got, o.GetOrderId())
+			}
+			if req.PageToken = resp.GetNextPageToken(); req.PageToken == "" {
+				if want := (12 + int(limit) - 1) / int(limit); pages+1 != want {
+					t.Errorf("limit %d: %d pages, want %d", limit, pages+1, want)
+				}
+				break
+			}
+			c.haveOrders(t, "one", order("NEW-1", "ada", 0), order("NEW-2", "ada", 0))
+		}
+		if diff := cmp.Diff(want[2:], got); diff != "" {
+			t.Errorf("limit %d (-want +got):\n%s", limit, diff)
+		}
+		for _, id := range []string{"NEW-1", "NEW-2"} {
+			c.haveOrders(t, "one", order(id, "eve", 0))
+		}
+	}
+}
+
 func TestUpsertReplacesAndMovesOrders(t *testing.T) {
 	c := serve(t, silent())
 	c.haveOrders(t, "one", order("Q-1", "ada", 9), order("Q-2", "ada", 8))
@@ -68,8 +104,8 @@ func TestUpsertReplacesAndMovesOrders(t *testing.T) {
 	if diff := cmp.Diff([]string{"Q-7", "q-1"}, listed(t, c, "one", "bo", 0)); diff != "" {
 		t.Errorf("bo (-want +got):\n%s", diff)
 	}
-	if _, n, err := c.service.orders.List(t.Context(), "one", "ada", 1); n != 1 || err != nil {
-		t.Errorf("ada's index has %d orders, %v; want 1", n, err)
+	if page, err := c.service.orders.List(t.Context(), "one", "ada", "", 1); page.Total != 1 || err != nil {
+		t.Errorf("ada's index has %d orders, %v; want 1", page.Total, err)
 	}
 }
 
@@ -90,13 +126,13 @@ func TestConcurrentMovesLeaveOneOwner(t *testing.T) {
 	wg.Wait()
 	var owners int
 	for i := range 4 {
-		_, n, err := c.service.orders.List(t.Context(), "one", fmt.Sprintf("c%d", i), 1)
+		page, err := c.service.orders.List(t.Context(), "one", fmt.Sprintf("c%d", i), "", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		owners += n
-		if got := len(listed(t, c, "one", fmt.Sprintf("c%d", i), 0)); got != n {
-			t.Errorf("c%d: index has %d orders, list has %d", i, n, got)
+		owners += page.Total
+		if got := len(listed(t, c, "one", fmt.Sprintf("c%d", i), 0)); got != page.Total {
+			t.Errorf("c%d: index has %d orders, list has %d", i, page.Total, got)
 		}
 	}
 	if owners != 1 {
@@ -175,6 +211,10 @@ func TestBadRequestsNameTheirFields(t *testing.T) {
 			_, err := c.orders.ListOrders(ctx, &orderv1.ListOrdersRequest{StoreId: "one", CustomerId: "ada", Limit: 101})
 			return err
 		}, []string{"limit"}},
+		{"a page that is none", func() error {
+			_, err := c.orders.ListOrders(ctx, &orderv1.ListOrdersRequest{StoreId: "one", CustomerId: "ada", PageToken: "x"})
+			return err
+		}, []string{"page_token"}},
 		{"upsert without a store", func() error {
 			_, err := servicetest.Upsert(t, c.orders.UpsertOrders, &orderv1.UpsertOrdersRequest{})
 			return err

@@ -1,6 +1,7 @@
 package support
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/support/policies/policiestest"
 )
@@ -39,6 +41,30 @@ func TestPoliciesAreWrittenListedAndDeleted(t *testing.T) {
 		got, err := c.policies.DeletePolicy(ctx, &policyv1.DeletePolicyRequest{StoreId: "one", PolicyId: "a"})
 		if err != nil || got.GetDeleted() != wantDeleted {
 			t.Errorf("delete: %v, %v, want deleted %v", got, err, wantDeleted)
+		}
+	}
+}
+
+func TestPoliciesPageByPage(t *testing.T) {
+	c := serve(t, silent())
+	var want []string
+	for i := range 12 {
+		want = append(want, fmt.Sprintf("p%02d", i))
+		c.havePolicies(t, "one", &policyv1.Policy{PolicyId: want[i], Title: "T", Body: strings.Repeat("a", 99_000) + strings.Repeat("ä", i)})
+	}
+	for limit, pages := range map[int32]int{0: 1, 1: 12, 5: 3, 12: 1} {
+		var got []string
+		read := 0
+		err := pagetoken.Each(func(token string) (string, error) {
+			resp, err := c.policies.ListPolicies(t.Context(), &policyv1.ListPoliciesRequest{StoreId: "one", Limit: limit, PageToken: token})
+			for _, p := range resp.GetPolicies() {
+				got = append(got, p.GetPolicyId())
+			}
+			read++
+			return resp.GetNextPageToken(), err
+		})
+		if diff := cmp.Diff(want, got); err != nil || diff != "" || read != pages {
+			t.Errorf("limit %d: %v, %d pages, want %d (-want +got):\n%s", limit, err, read, pages, diff)
 		}
 	}
 }
@@ -120,10 +146,10 @@ func TestPolicyRequestsAreChecked(t *testing.T) {
 			_, err := c.policies.SearchPolicies(ctx, &policyv1.SearchPoliciesRequest{StoreId: "one", Query: strings.Repeat("ä", 1001)})
 			return err
 		}, []string{"query"}},
-		{"list without a store", func() error {
-			_, err := c.policies.ListPolicies(ctx, &policyv1.ListPoliciesRequest{})
+		{"list without a store, a page that is none", func() error {
+			_, err := c.policies.ListPolicies(ctx, &policyv1.ListPoliciesRequest{PageToken: "!"})
 			return err
-		}, []string{"store_id"}},
+		}, []string{"store_id", "page_token"}},
 		{"delete nothing", func() error {
 			_, err := c.policies.DeletePolicy(ctx, &policyv1.DeletePolicyRequest{StoreId: "one"})
 			return err

@@ -94,6 +94,22 @@ func TestOrdersOfTheReferenceSystem(t *testing.T) {
 	if diff := cmp.Diff([]string{"KC-1002", "KC-1001"}, listed(t, c, "one", "mika", 5)); diff != "" {
 		t.Errorf("list (-want +got):\n%s", diff)
 	}
+	req := &orderv1.ListOrdersRequest{StoreId: "one", CustomerId: "mika", Limit: 1}
+	first, err := c.orders.ListOrders(ctx, req)
+	if err != nil || first.GetNextPageToken() == "" || first.GetTotalCount() != 2 {
+		t.Fatalf("the first page: %v, %v", first, err)
+	}
+	req.PageToken = first.GetNextPageToken()
+	second, err := c.orders.ListOrders(ctx, req)
+	if err != nil || second.GetNextPageToken() != "" || len(second.GetOrders()) != 1 || second.GetOrders()[0].GetOrderId() != "KC-1001" {
+		t.Errorf("the second page: %v, %v", second, err)
+	}
+	for range 6 { // more often than opens the circuit breaker
+		req.PageToken = "another"
+		if _, err := c.orders.ListOrders(ctx, req); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("a page that the system does not know: %v", err)
+		}
+	}
 	guest, err := c.orders.GetGuestOrder(ctx, byPostalCode("kc-1001", "1010-ab"))
 	if err != nil || guest.GetOrder().GetOrderId() != "KC-1001" {
 		t.Errorf("a guest's: %v, %v", guest.GetOrder(), err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/bulk"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/support/orders"
 	"github.com/quartet-commerce/quartet/services/support/policies"
 )
@@ -27,6 +28,7 @@ const (
 	defaultPassages     = 3
 	maxPassages         = 20
 	maxPoliciesPerBatch = 100
+	maxPoliciesListed   = 200
 )
 
 // orderServer implements OrderService.
@@ -104,11 +106,11 @@ func (s *orderServer) ListOrders(ctx context.Context, req *orderv1.ListOrdersReq
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	found, total, err := s.orders.List(ctx, req.GetStoreId(), req.GetCustomerId(), int(limit))
+	page, err := s.orders.List(ctx, req.GetStoreId(), req.GetCustomerId(), req.GetPageToken(), int(limit))
 	if err != nil {
 		return nil, err
 	}
-	return &orderv1.ListOrdersResponse{Orders: found, TotalCount: int32(total)}, nil
+	return &orderv1.ListOrdersResponse{Orders: page.Orders, TotalCount: int32(page.Total), NextPageToken: page.Next}, nil
 }
 
 // ListCoPurchases counts what was bought together.
@@ -199,18 +201,20 @@ func (s *policyServer) UpsertPolicies(stream policyv1.PolicyService_UpsertPolici
 	return stream.SendAndClose(&policyv1.UpsertPoliciesResponse{UpsertedCount: rep.Upserted, Errors: rep.Errors, ErrorCount: rep.ErrorCount})
 }
 
-// ListPolicies returns every document of a store, by id.
+// ListPolicies returns a page of a store's documents, by id.
 func (s *policyServer) ListPolicies(ctx context.Context, req *policyv1.ListPoliciesRequest) (*policyv1.ListPoliciesResponse, error) {
 	var c fault.Checker
 	c.ID("store_id", req.GetStoreId())
+	c.Range("limit", int64(req.GetLimit()), 0, maxPoliciesListed)
+	after := pagetoken.Read(&c, req.GetPageToken(), pagetoken.ParseID)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	documents, err := s.policies.List(ctx, req.GetStoreId())
+	documents, next, err := s.policies.List(ctx, req.GetStoreId(), after, int(req.GetLimit()))
 	if err != nil {
 		return nil, err
 	}
-	return &policyv1.ListPoliciesResponse{Policies: documents}, nil
+	return &policyv1.ListPoliciesResponse{Policies: documents, NextPageToken: pagetoken.ID(next)}, nil
 }
 
 // DeletePolicy removes one document.

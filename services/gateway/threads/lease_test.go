@@ -13,6 +13,7 @@ import (
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 )
@@ -128,7 +129,7 @@ func TestListSkipsEntriesWithoutAThreadOfTheCustomer(t *testing.T) {
 		}
 	}
 	for limit, want := range map[int][]string{1: {"t3"}, 2: {"t3", "t1"}, 20: {"t3", "t1"}} {
-		found, err := store.List(ctx, "demo", "ann", limit, now)
+		found, _, err := store.List(ctx, "demo", "ann", pagetoken.Cursor{}, limit, now)
 		var got []string
 		for _, th := range found {
 			got = append(got, th.ID)

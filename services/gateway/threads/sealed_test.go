@@ -16,6 +16,7 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/state/seal"
@@ -152,7 +153,7 @@ func TestAThreadDoesNotOpenForAnOwnerThatWasChangedInRedis(t *testing.T) {
 				t.Errorf("Read: %+v, %v", got, err)
 			}
 			if name != "the messages" && name != "the owner" { // the list shows no messages, and its index does not name ann's thread
-				if got, err := s.List(ctx, "demo", "bob", 5, time.Now()); !lost(err) {
+				if got, _, err := s.List(ctx, "demo", "bob", pagetoken.Cursor{}, 5, time.Now()); !lost(err) {
 					t.Errorf("List: %+v, %v", got, err)
 				}
 			}

@@ -18,6 +18,7 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/internal/redistest"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
@@ -273,7 +274,7 @@ func TestOneOfTwoSignInsGetsTheGuestsThread(t *testing.T) {
 				t.Errorf("the guest, afterwards: %v", err)
 			}
 			for _, customer := range customers { // the index of a loser may name the thread
-				listed, err := store.List(ctx, "demo", customer, 100, time.Now())
+				listed, _, err := store.List(ctx, "demo", customer, pagetoken.Cursor{}, 100, time.Now())
 				has := slices.ContainsFunc(listed, func(t *Thread) bool { return t.ID == id })
 				if err != nil || has != (customer == got.Customer) {
 					t.Errorf("listed for %s: %v, %v", customer, has, err)

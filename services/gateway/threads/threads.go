@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/bundle"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/internal/state/seal"
@@ -219,41 +221,43 @@ func (s *Store) turn(ctx context.Context, storeID, id string) (*gatewayv1.Turn, 
 	return turn, nil
 }
 
-// List returns up to limit threads of a customer without their messages, the most recently updated first.
-func (s *Store) List(ctx context.Context, storeID, customerID string, limit int, now time.Time) ([]*Thread, error) {
-	var found []*Thread
-	for offset := 0; len(found) < limit; offset += limit {
-		ids, err := s.cfg.Redis.ZRangeArgs(ctx, redis.ZRangeArgs{
-			Key: customerKey(storeID, customerID), ByScore: true, Rev: true,
-			Start: "+inf", Stop: score(now.Add(-s.cfg.TTL)), Offset: int64(offset), Count: int64(limit),
-		}).Result()
-		if err != nil {
-			return nil, state.Error("read threads", err)
-		}
-		if len(ids) == 0 {
-			break
-		}
-		abouts := make([]*redis.MapStringStringCmd, len(ids))
-		_, err = s.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for i, id := range ids {
-				abouts[i] = p.HGetAll(ctx, threadKey(storeID, id))
+// List returns up to limit threads of a customer after a cursor, without their messages, the most recently updated first, and the cursor
+// of the last one, zero when there are no more.
+func (s *Store) List(
+	ctx context.Context, storeID, customerID string, after pagetoken.Cursor, limit int, now time.Time,
+) (found []*Thread, next pagetoken.Cursor, err error) {
+	var last pagetoken.Cursor
+	_, err = state.ByTime(ctx, s.cfg.Redis, customerKey(storeID, customerID), score(now.Add(-s.cfg.TTL)), math.MaxInt64, after, limit+1,
+		func(at []pagetoken.Cursor) (more bool, err error) {
+			if len(at) == 0 {
+				return true, nil
 			}
-			return nil
-		})
-		if err != nil {
-			return nil, state.Error("read threads", err)
-		}
-		for i, id := range ids {
-			t, err := s.decodeThread(storeID, id, abouts[i].Val(), nil)
+			abouts := make([]*redis.MapStringStringCmd, len(at))
+			_, err = s.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+				for i, entry := range at {
+					abouts[i] = p.HGetAll(ctx, threadKey(storeID, entry.ID))
+				}
+				return nil
+			})
 			if err != nil {
-				return nil, err
+				return false, err
 			}
-			if t != nil && t.Customer == customerID {
-				found = append(found, t)
+			for i, entry := range at {
+				t, err := s.decodeThread(storeID, entry.ID, abouts[i].Val(), nil)
+				switch {
+				case err != nil:
+					return false, err
+				case t == nil || t.Customer != customerID:
+				case len(found) == limit:
+					next = last
+					return false, nil
+				default:
+					found, last = append(found, t), entry
+				}
 			}
-		}
-	}
-	return found[:min(limit, len(found))], nil
+			return true, nil
+		})
+	return found, next, state.Error("read threads", err)
 }
 
 // index adds a turn to the list of its day, and its thread to its customer's list. A guest has none.

@@ -11,6 +11,7 @@ import (
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 )
@@ -24,12 +25,6 @@ const readBatch = 50
 var feedbackLua string
 
 var feedbackScript = redis.NewScript(feedbackLua)
-
-// Cursor is a place in a store's turns, the newest first. The zero value is before all turns.
-type Cursor struct {
-	Score  int64  // of the turn before the place
-	TurnID string // of the turn before the place
-}
 
 // day returns the UTC day of a score.
 func day(score int64) string { return time.UnixMicro(score).UTC().Format(time.DateOnly) }
@@ -55,10 +50,10 @@ func (s *Store) PutFeedback(ctx context.Context, storeID, id string, who Shopper
 // each turn, until visit returns false. Only turns from first on and before end are visited. It reports whether it has come to the last of them. Turns that expired
 // or were deleted are left out.
 func (s *Store) Turns(
-	ctx context.Context, storeID string, first, end time.Time, from Cursor, visit func(*gatewayv1.Turn, Cursor) bool,
+	ctx context.Context, storeID string, first, end time.Time, from pagetoken.Cursor, visit func(*gatewayv1.Turn, pagetoken.Cursor) bool,
 ) (done bool, err error) {
 	low, high := score(first), score(end)-1
-	if from.TurnID != "" {
+	if from.ID != "" {
 		high = min(high, from.Score)
 	}
 	for high >= low {
@@ -75,23 +70,9 @@ func (s *Store) Turns(
 
 // turnsOfDay is Turns for the turns of one day with scores from low to high. It reports whether visit wants more.
 func (s *Store) turnsOfDay(
-	ctx context.Context, storeID, of string, low, high int64, from Cursor, visit func(*gatewayv1.Turn, Cursor) bool,
+	ctx context.Context, storeID, of string, low, high int64, from pagetoken.Cursor, visit func(*gatewayv1.Turn, pagetoken.Cursor) bool,
 ) (more bool, err error) {
-	for offset := int64(0); ; offset += readBatch {
-		entries, err := s.cfg.Redis.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{
-			Key: dayKey(storeID, of), ByScore: true, Rev: true, Start: high, Stop: low, Offset: offset, Count: readBatch,
-		}).Result()
-		if err != nil {
-			return false, state.Error("read turns", err)
-		}
-		var at []Cursor
-		for _, e := range entries {
-			c := Cursor{Score: int64(e.Score), TurnID: e.Member.(string)}
-			// Turns of the same instant are in the order of their ids.
-			if from.TurnID == "" || c.Score < from.Score || c.Score == from.Score && c.TurnID < from.TurnID {
-				at = append(at, c)
-			}
-		}
+	more, err = state.ByTime(ctx, s.cfg.Redis, dayKey(storeID, of), low, high, from, readBatch, func(at []pagetoken.Cursor) (bool, error) {
 		turns, err := s.readTurns(ctx, storeID, at)
 		if err != nil {
 			return false, err
@@ -101,33 +82,32 @@ func (s *Store) turnsOfDay(
 				return false, nil
 			}
 		}
-		if len(entries) < readBatch {
-			return true, nil
-		}
-	}
+		return true, nil
+	})
+	return more, state.Error("read turns", err)
 }
 
 // readTurns reads turns at once. One that is gone, or cannot be decoded, is nil.
-func (s *Store) readTurns(ctx context.Context, storeID string, at []Cursor) ([]*gatewayv1.Turn, error) {
+func (s *Store) readTurns(ctx context.Context, storeID string, at []pagetoken.Cursor) ([]*gatewayv1.Turn, error) {
 	if len(at) == 0 {
 		return nil, nil
 	}
 	values := make([]*redis.SliceCmd, len(at))
 	_, err := s.cfg.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, c := range at {
-			values[i] = p.MGet(ctx, turnKeys(storeID, c.TurnID)...)
+			values[i] = p.MGet(ctx, turnKeys(storeID, c.ID)...)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, state.Error("read turns", err)
+		return nil, err
 	}
 	turns := make([]*gatewayv1.Turn, len(at))
 	for i, c := range at {
-		t, err := s.decodeTurn(storeID, c.TurnID, values[i].Val())
+		t, err := s.decodeTurn(storeID, c.ID, values[i].Val())
 		switch {
 		case err != nil:
-			state.SkipRecord(ctx, "turn", storeID, c.TurnID, err)
+			state.SkipRecord(ctx, "turn", storeID, c.ID, err)
 		case t != nil && score(t.GetReply().GetCreateTime().AsTime()) == c.Score: // else an attempt before the one that was recorded
 			turns[i] = t
 		}

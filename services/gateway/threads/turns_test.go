@@ -11,6 +11,7 @@ import (
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 )
 
@@ -56,9 +57,9 @@ func TestTurnsOfSeveralDays(t *testing.T) {
 	record("last", midnight.Add(20*time.Hour), midnight.Add(20*time.Hour))
 	want = append(want, "last")
 
-	visit := func(first, end time.Time, from Cursor, most int) (got []string, last Cursor, done bool) {
+	visit := func(first, end time.Time, from pagetoken.Cursor, most int) (got []string, last pagetoken.Cursor, done bool) {
 		t.Helper()
-		done, err := store.Turns(ctx, "demo", first, end, from, func(turn *gatewayv1.Turn, at Cursor) bool {
+		done, err := store.Turns(ctx, "demo", first, end, from, func(turn *gatewayv1.Turn, at pagetoken.Cursor) bool {
 			got, last = append(got, turn.GetMessage()), at
 			return len(got) < most
 		})
@@ -68,13 +69,13 @@ func TestTurnsOfSeveralDays(t *testing.T) {
 		return got, last, done
 	}
 	first, end := midnight.Add(-48*time.Hour), midnight.Add(48*time.Hour)
-	all, _, done := visit(first, end, Cursor{}, 1000)
+	all, _, done := visit(first, end, pagetoken.Cursor{}, 1000)
 	if slices.Sort(want); !done || !slices.Equal(slices.Sorted(slices.Values(all)), want) {
 		t.Fatalf("turns %v, want %v, each once", all, want)
 	}
 	for _, size := range []int{1, 7, readBatch} { // page by page it is the same
 		var pages []string
-		for from, done := (Cursor{}), false; !done; {
+		for from, done := (pagetoken.Cursor{}), false; !done; {
 			var page []string
 			before := from
 			page, from, done = visit(first, end, from, size)
@@ -87,7 +88,7 @@ func TestTurnsOfSeveralDays(t *testing.T) {
 			t.Errorf("in pages of %d: %v, want %v", size, pages, all)
 		}
 	}
-	got, _, _ := visit(midnight, midnight.Add(2*time.Minute), Cursor{}, 1000)
+	got, _, _ := visit(midnight, midnight.Add(2*time.Minute), pagetoken.Cursor{}, 1000)
 	if slices.Reverse(got); len(early) != 3 || !slices.Equal(got, early) {
 		t.Errorf("in two minutes from midnight on: %v, want %v", got, early)
 	}

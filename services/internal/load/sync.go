@@ -9,6 +9,8 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 	policyv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/policy/v1"
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
+
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 )
 
 // listPage is how many products are listed at once.
@@ -43,32 +45,33 @@ func (l *Load) Sync(ctx context.Context, kind string) ([]string, error) {
 func (l *Load) list(ctx context.Context, kind string) (ids []string, err error) {
 	switch kind {
 	case "products":
-		for token := ""; ; {
+		err = pagetoken.Each(func(token string) (string, error) {
 			page, err := l.Catalog.ListProducts(ctx, &catalogv1.ListProductsRequest{StoreId: l.StoreID, Limit: listPage, PageToken: token})
-			if err != nil {
-				return nil, err
-			}
 			for _, p := range page.GetProducts() {
 				ids = append(ids, p.GetProductId())
 			}
-			if token = page.GetNextPageToken(); token == "" {
-				return ids, nil
-			}
-		}
+			return page.GetNextPageToken(), err
+		})
 	case "promotions":
-		all, err := l.Promotions.ListPromotions(ctx, &promotionv1.ListPromotionsRequest{StoreId: l.StoreID})
-		for _, p := range all.GetPromotions() {
-			ids = append(ids, strings.ToUpper(p.GetCode()))
-		}
-		return ids, err
+		err = pagetoken.Each(func(token string) (string, error) {
+			page, err := l.Promotions.ListPromotions(ctx, &promotionv1.ListPromotionsRequest{StoreId: l.StoreID, PageToken: token})
+			for _, p := range page.GetPromotions() {
+				ids = append(ids, strings.ToUpper(p.GetCode()))
+			}
+			return page.GetNextPageToken(), err
+		})
 	case "policies":
-		all, err := l.Policies.ListPolicies(ctx, &policyv1.ListPoliciesRequest{StoreId: l.StoreID})
-		for _, p := range all.GetPolicies() {
-			ids = append(ids, p.GetPolicyId())
-		}
-		return ids, err
+		err = pagetoken.Each(func(token string) (string, error) {
+			page, err := l.Policies.ListPolicies(ctx, &policyv1.ListPoliciesRequest{StoreId: l.StoreID, PageToken: token})
+			for _, p := range page.GetPolicies() {
+				ids = append(ids, p.GetPolicyId())
+			}
+			return page.GetNextPageToken(), err
+		})
+	default:
+		err = fmt.Errorf("%s are never deleted; only %v are", kind, Synced())
 	}
-	return nil, fmt.Errorf("%s are never deleted; only %v are", kind, Synced())
+	return ids, err
 }
 
 func (l *Load) delete(ctx context.Context, kind, id string) (err error) {

@@ -20,6 +20,7 @@ import (
 	promotionv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/promotion/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/internal/productview"
 )
 
@@ -139,7 +140,12 @@ func (s *session) listPromotions(ctx context.Context, _ struct{}) (any, error) {
 			return nil, err
 		}
 	}
-	all, err := s.cfg.Promotions.ListPromotions(ctx, &promotionv1.ListPromotionsRequest{StoreId: s.scope.StoreID})
+	all := &promotionv1.ListPromotionsResponse{}
+	err := pagetoken.Each(func(token string) (string, error) {
+		page, err := s.cfg.Promotions.ListPromotions(ctx, &promotionv1.ListPromotionsRequest{StoreId: s.scope.StoreID, PageToken: token})
+		all.Promotions = append(all.Promotions, page.GetPromotions()...)
+		return page.GetNextPageToken(), err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,9 @@ import (
 // maxResponse bounds a response. A hundred large orders fit in.
 const maxResponse = 4 << 20
 
+// MaxPageToken bounds the page tokens of an order system, in bytes.
+const MaxPageToken = 1_000
+
 // The circuit breaker opens after maxFailures failures in a row. After breakerPause it lets one request through as a probe.
 const (
 	maxFailures  = 5
@@ -87,6 +90,7 @@ type query struct {
 	CustomerID string `json:"customer_id,omitempty"`
 	Email      string `json:"email,omitempty"`
 	PostalCode string `json:"postal_code,omitempty"`
+	PageToken  string `json:"page_token,omitempty"`
 	Limit      int    `json:"limit,omitempty"`
 }
 
@@ -111,19 +115,24 @@ func (c *Client) order(ctx context.Context, q query) (*orderv1.Order, error) {
 	return out.GetOrder(), nil
 }
 
-// List returns up to limit orders of a customer, the newest first, and how many there are.
-func (c *Client) List(ctx context.Context, storeID, customerID string, limit int) ([]*orderv1.Order, int, error) {
+// List returns up to limit orders of a customer, the newest first, from the page of a token on; "" is the first. A token that the order
+// system does not know is ErrNotFound.
+func (c *Client) List(ctx context.Context, storeID, customerID, token string, limit int) (*orderv1.ListOrdersResponse, error) {
 	out := &orderv1.ListOrdersResponse{}
-	if err := c.ask(ctx, "/orders/list", query{StoreID: storeID, CustomerID: customerID, Limit: limit}, out); err != nil {
-		if errors.Is(err, ErrNotFound) {
-			return nil, 0, nil // an unknown customer has no orders
+	if err := c.ask(ctx, "/orders/list", query{StoreID: storeID, CustomerID: customerID, PageToken: token, Limit: limit}, out); err != nil {
+		if errors.Is(err, ErrNotFound) && token == "" {
+			return &orderv1.ListOrdersResponse{}, nil // an unknown customer has no orders
 		}
-		return nil, 0, err
+		return nil, err
 	}
-	if n := len(out.GetOrders()); n > limit || int(out.GetTotalCount()) < n {
-		return nil, 0, unavailable(fmt.Errorf("the response has %d orders of %d, where %d were asked for", n, out.GetTotalCount(), limit))
+	n := len(out.GetOrders())
+	if n > limit || int(out.GetTotalCount()) < n {
+		return nil, unavailable(fmt.Errorf("the response has %d orders of %d, where %d were asked for", n, out.GetTotalCount(), limit))
 	}
-	return out.GetOrders(), int(out.GetTotalCount()), nil
+	if next := out.GetNextPageToken(); len(next) > MaxPageToken || next != "" && (n == 0 || next == token) {
+		return nil, unavailable(errors.New("next_page_token of the response is too long, or leads to no further orders"))
+	}
+	return out, nil
 }
 
 // ask sends one request and reads its response into out.

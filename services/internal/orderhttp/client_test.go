@@ -81,18 +81,22 @@ func TestRequestsAreSigned(t *testing.T) {
 	if !errors.Is(errGet, ErrNotFound) || !errors.Is(errGuest, ErrNotFound) {
 		t.Errorf("errors %v, %v; want not found", errGet, errGuest)
 	}
-	if orders, total, err := c.List(t.Context(), "kites", "mika", 3); err != nil || total != 0 || len(orders) != 0 {
-		t.Errorf("an unknown customer: %v, %d, %v", orders, total, err)
+	if listed, err := c.List(t.Context(), "kites", "mika", "", 3); err != nil || listed.GetTotalCount() != 0 || len(listed.GetOrders()) != 0 {
+		t.Errorf("an unknown customer: %v, %v", listed, err)
 	}
-	if len(got) != 6 || got[1] == got[3] || len(got[1]) < 16 {
+	if _, err := c.List(t.Context(), "kites", "mika", "p2", 3); !errors.Is(err, ErrNotFound) {
+		t.Errorf("an unknown page: %v", err)
+	}
+	if len(got) != 8 || got[1] == got[3] || len(got[1]) < 16 {
 		t.Fatalf("requests and nonces %q", got)
 	}
 	want := []string{
 		`https://orders.kites.example/quartet/orders/get {"store_id":"kites","order_id":"KC-1","customer_id":"mika"}`,
 		`https://orders.kites.example/quartet/orders/get {"store_id":"kites","order_id":"KC-1","postal_code":"1010"}`,
 		`https://orders.kites.example/quartet/orders/list {"store_id":"kites","customer_id":"mika","limit":3}`,
+		`https://orders.kites.example/quartet/orders/list {"store_id":"kites","customer_id":"mika","page_token":"p2","limit":3}`,
 	}
-	if diff := cmp.Diff(want, []string{got[0], got[2], got[4]}); diff != "" {
+	if diff := cmp.Diff(want, []string{got[0], got[2], got[4], got[6]}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -144,9 +148,10 @@ func TestAnswersThatAreNotInFormAreRefused(t *testing.T) {
 	}
 	for name, answer := range map[string]string{
 		"more than asked for": `{"orders":[{},{}],"total_count":2}`, "fewer in all than listed": `{"orders":[{}],"total_count":0}`,
+		"the same page again": `{"orders":[{}],"total_count":2,"next_page_token":"p2"}`, "a next page of none": `{"next_page_token":"p3"}`,
 	} {
 		c := client(t, func(*http.Request) (*http.Response, error) { return response(200, kind, answer), nil }, march)
-		if _, _, err := c.List(t.Context(), "kites", "mika", 1); err == nil {
+		if _, err := c.List(t.Context(), "kites", "mika", "p2", 1); err == nil {
 			t.Errorf("%s: the list was accepted", name)
 		}
 	}

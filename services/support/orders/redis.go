@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,8 @@ import (
 
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/internal/state/seal"
 )
@@ -242,31 +245,36 @@ func (s redisStore) read(ctx context.Context, storeID, id string, may func(*orde
 	return withoutProof(order), nil
 }
 
-// list returns up to limit orders of a customer, the newest first, and how many there are. It passes over entries of the index that
-// a write which broke off has left there, and over orders that cannot be decoded, unless all of them are such.
-func (s redisStore) list(ctx context.Context, storeID, customerID string, limit int) ([]*orderv1.Order, int, error) {
+// list returns a page of a customer's orders. It passes over entries of the index that a write which broke off has left there, and
+// over orders that cannot be decoded, unless the page has no others.
+func (s redisStore) list(ctx context.Context, storeID, customerID, token string, limit int) (page Page, err error) {
+	var c fault.Checker
+	after := pagetoken.Read(&c, token, pagetoken.ParseCursor)
+	if err := c.Err(); err != nil {
+		return Page{}, err
+	}
 	index := customerKey(storeID, customerID)
 	total, err := s.redis.ZCard(ctx, index).Result()
 	if err != nil || total == 0 {
-		return nil, 0, state.Error("count orders", err)
+		return Page{}, state.Error("count orders", err)
 	}
-	var orders []*orderv1.Order
+	var last pagetoken.Cursor
 	var skipped error
-	for start := 0; len(orders) < limit; start += limit {
-		ids, err := s.redis.ZRevRange(ctx, index, int64(start), int64(start+limit)-1).Result()
-		if err != nil {
-			return nil, 0, state.Error("list orders", err)
+	_, err = state.ByTime(ctx, s.redis, index, math.MinInt64, math.MaxInt64, after, limit+1, func(at []pagetoken.Cursor) (more bool, err error) {
+		ids := make([]string, len(at))
+		for i, entry := range at {
+			ids[i] = entry.ID
 		}
 		raws, err := s.fields(ctx, storeID, ids, orderField)
 		if err != nil {
-			return nil, 0, state.Error("read orders", err)
+			return false, err
 		}
-		for _, id := range ids {
+		for _, entry := range at {
 			order := &orderv1.Order{} // of no customer, where there is none
-			if raw, ok := raws[id]; ok {
-				decoded, err := s.decodeOrder(storeID, id, raw)
+			if raw, ok := raws[entry.ID]; ok {
+				decoded, err := s.decodeOrder(storeID, entry.ID, raw)
 				if err != nil {
-					state.SkipRecord(ctx, "order", storeID, id, err)
+					state.SkipRecord(ctx, "order", storeID, entry.ID, err)
 					skipped = err
 					total--
 					continue
@@ -276,18 +284,23 @@ func (s redisStore) list(ctx context.Context, storeID, customerID string, limit 
 			switch {
 			case order.GetCustomerId() != customerID: // another customer's now
 				total--
-			case len(orders) < limit:
-				orders = append(orders, withoutProof(order))
+			case len(page.Orders) == limit:
+				page.Next = last.Token()
+				return false, nil
+			default:
+				page.Orders, last = append(page.Orders, withoutProof(order)), entry
 			}
 		}
-		if len(ids) < limit {
-			break
-		}
+		return true, nil
+	})
+	switch {
+	case err != nil:
+		return Page{}, state.Error("list orders", err)
+	case len(page.Orders) == 0 && skipped != nil: // "no orders" would be wrong, and a missing key makes all of them unreadable
+		return Page{}, skipped
 	}
-	if len(orders) == 0 && skipped != nil { // "no orders" would be wrong, and a missing key makes all of them unreadable
-		return nil, 0, skipped
-	}
-	return orders, max(len(orders), int(total)), nil
+	page.Total = max(len(page.Orders), int(total))
+	return page, nil
 }
 
 // fields returns a field of orders, by order id, without the orders that there are not.

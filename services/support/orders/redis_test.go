@@ -16,6 +16,7 @@ import (
 	orderv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/order/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 	"github.com/quartet-commerce/quartet/services/internal/redistest"
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
 	"github.com/quartet-commerce/quartet/services/internal/state"
@@ -65,8 +66,19 @@ func TestOrdersInARealCluster(t *testing.T) {
 	}
 	put(t, r, "one", orders...)
 	put(t, r, "one", order("Q-0", "moved", 1))
-	if found, total, err := r.List(t.Context(), "one", "c0", 20); err != nil || total != 9 || len(found) != 9 {
-		t.Errorf("c0 has %d of %d orders, %v; want 9", len(found), total, err)
+	seen := make(map[string]bool)
+	err = pagetoken.Each(func(token string) (string, error) {
+		page, err := r.List(t.Context(), "one", "c0", token, 4)
+		for _, o := range page.Orders {
+			seen[o.GetOrderId()] = true
+		}
+		if err == nil && (page.Total != 9 || len(page.Orders) > 4) {
+			err = fmt.Errorf("a page of %d orders of %d", len(page.Orders), page.Total)
+		}
+		return page.Next, err
+	})
+	if err != nil || len(seen) != 9 {
+		t.Errorf("c0 has %d orders, %v; want 9", len(seen), err)
 	}
 	if f, err := r.Get(t.Context(), "one", "moved", "Q-0"); err != nil || f.Order.GetOrderId() != "Q-0" {
 		t.Errorf("moved: %v, %v", f.Order, err)
@@ -114,15 +126,15 @@ func TestAWriteThatEndsBeforeItsIndexesIsCompletedByTheNext(t *testing.T) {
 			if err := r.Put(t.Context(), "one", []*orderv1.Order{order("Q-1", "bo", 1)}); err == nil {
 				t.Fatal("a write that was not completed is acknowledged")
 			}
-			if found, _, err := r.List(t.Context(), "one", "ada", 5); err != nil || len(found) > 0 {
+			if found, err := r.List(t.Context(), "one", "ada", "", 5); err != nil || len(found.Orders) > 0 {
 				t.Errorf("ada is shown an order of bo: %v, %v", found, err)
 			}
 			c.armed = false
 			put(t, r, "one", order("Q-1", "cy", 1)) // of yet another customer: nothing but the note knows of ada and bo
 			for customer, want := range map[string]int{"ada": 0, "bo": 0, "cy": 1} {
-				found, total, err := r.List(t.Context(), "one", customer, 5)
-				if err != nil || total != want || len(found) != want {
-					t.Errorf("%s has %d of %d orders, %v; want %d", customer, len(found), total, err, want)
+				page, err := r.List(t.Context(), "one", customer, "", 5)
+				if err != nil || page.Total != want || len(page.Orders) != want {
+					t.Errorf("%s has %d of %d orders, %v; want %d", customer, len(page.Orders), page.Total, err, want)
 				}
 			}
 			if n, err := client.ZCard(t.Context(), withKey("one", "boots")).Result(); err != nil || n != 1 {
@@ -161,9 +173,9 @@ func TestAnEntryThatAWriteHasLeftHidesNoOtherOrder(t *testing.T) {
 	if err != nil || latest[0].Order.GetOrderId() != "Q-2" || total != 2 {
 		t.Errorf("the latest is %q of %d, %v; want Q-2 of 2", latest[0].Order.GetOrderId(), total, err)
 	}
-	all, total, err := r.List(t.Context(), "one", "ada", 2)
-	if err != nil || len(all) != 2 || total != 2 {
-		t.Errorf("%d of %d orders, %v; want both", len(all), total, err)
+	page, err := r.List(t.Context(), "one", "ada", "", 2)
+	if err != nil || len(page.Orders) != 2 || page.Total != 2 || page.Next != "" {
+		t.Errorf("%d of %d orders and the next page %q, %v; want both and no page", len(page.Orders), page.Total, page.Next, err)
 	}
 }
 
@@ -201,8 +213,8 @@ func TestANodeThatDoesNotAnswerIsAnErrorBesideAMissingOrder(t *testing.T) {
 	}
 	f.armed = true
 	var unavailable *fault.Unavailable
-	if found, total, err := r.List(t.Context(), "one", "ada", 5); !errors.As(err, &unavailable) {
-		t.Errorf("%d of %d orders, %v; want an error", len(found), total, err)
+	if page, err := r.List(t.Context(), "one", "ada", "", 5); !errors.As(err, &unavailable) {
+		t.Errorf("%d of %d orders, %v; want an error", len(page.Orders), page.Total, err)
 	}
 	if err := client.ZAdd(t.Context(), withKey("one", "boots"), redis.Z{Score: 1, Member: "GONE"}).Err(); err != nil {
 		t.Fatal(err)

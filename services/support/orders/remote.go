@@ -10,6 +10,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/orderhttp"
+	"github.com/quartet-commerce/quartet/services/internal/pagetoken"
 )
 
 // remoteStore reads the orders of a store with an order system of its own. Its answers are checked like uploads: an order must
@@ -55,24 +56,34 @@ func (r remoteStore) guest(ctx context.Context, storeID, id string, p Proof) (*o
 	return checked(order, id, err)
 }
 
-func (r remoteStore) list(ctx context.Context, storeID, customerID string, limit int) ([]*orderv1.Order, int, error) {
-	orders, total, err := r.client.List(ctx, storeID, customerID, limit)
-	if err != nil {
-		return nil, 0, err
+func (r remoteStore) list(ctx context.Context, storeID, customerID, token string, limit int) (Page, error) {
+	var c fault.Checker
+	c.Text("page_token", token, 0, orderhttp.MaxPageToken)
+	if err := c.Err(); err != nil {
+		return Page{}, err
 	}
+	listed, err := r.client.List(ctx, storeID, customerID, token, limit)
+	if errors.Is(err, orderhttp.ErrNotFound) {
+		pagetoken.Refuse(&c)
+		return Page{}, c.Err()
+	}
+	if err != nil {
+		return Page{}, err
+	}
+	orders := listed.GetOrders()
 	for i, o := range orders {
 		err := foreign(o, NormalID(o.GetOrderId()))
 		switch {
 		case err != nil:
-			return nil, 0, err
+			return Page{}, err
 		case o.GetCustomerId() != customerID:
-			return nil, 0, badAnswer(errors.New("it lists an order of another customer"))
+			return Page{}, badAnswer(errors.New("it lists an order of another customer"))
 		case i > 0 && o.GetCreateTime().AsTime().After(orders[i-1].GetCreateTime().AsTime()):
-			return nil, 0, badAnswer(errors.New("its list does not begin with the newest order"))
+			return Page{}, badAnswer(errors.New("its list does not begin with the newest order"))
 		}
 		orders[i] = withoutProof(o)
 	}
-	return orders, total, nil
+	return Page{Orders: orders, Total: int(listed.GetTotalCount()), Next: listed.GetNextPageToken()}, nil
 }
 
 // foreign reports what is wrong with an order of an order system that should have the id.

@@ -24,9 +24,17 @@ import (
 // *fault.NotFound. Orders come without the fields that prove ownership.
 type source interface {
 	get(ctx context.Context, storeID, customerID, id string) (*orderv1.Order, error)
-	// list returns up to limit orders of a customer, the newest first, and how many there are.
-	list(ctx context.Context, storeID, customerID string, limit int) (orders []*orderv1.Order, total int, err error)
+	// list returns up to limit orders of a customer, the newest first. A token that is not the Next of a page of the customer's is a
+	// *fault.Invalid; "" is the first page.
+	list(ctx context.Context, storeID, customerID, token string, limit int) (Page, error)
 	guest(ctx context.Context, storeID, id string, p Proof) (*orderv1.Order, error)
+}
+
+// Page is a part of a customer's orders.
+type Page struct {
+	Orders []*orderv1.Order // the newest first
+	Total  int              // orders of the customer, on all pages
+	Next   string           // token of the page after it; "": this is the last
 }
 
 // Repository reads orders from wherever their store keeps them, and writes those in Redis. It is safe for concurrent use.
@@ -108,27 +116,27 @@ func (r *Repository) Get(ctx context.Context, storeID, customerID, id string) (W
 	return r.withActions(settings, order), nil
 }
 
-// List returns up to limit orders of a customer, the newest first, and how many there are.
-func (r *Repository) List(ctx context.Context, storeID, customerID string, limit int) ([]*orderv1.Order, int, error) {
+// List returns up to limit orders of a customer, from the page of a token on; "" is the first.
+func (r *Repository) List(ctx context.Context, storeID, customerID, token string, limit int) (Page, error) {
 	source, _, err := r.open(ctx, storeID)
 	if err != nil {
-		return nil, 0, err
+		return Page{}, err
 	}
-	return source.list(ctx, storeID, customerID, limit)
+	return source.list(ctx, storeID, customerID, token, limit)
 }
 
-// ListWithActions is List, with what the customer may ask for.
+// ListWithActions returns up to limit orders of a customer, the newest first, with what the customer may ask for, and how many there are.
 func (r *Repository) ListWithActions(ctx context.Context, storeID, customerID string, limit int) ([]WithActions, int, error) {
 	source, settings, err := r.open(ctx, storeID)
 	if err != nil {
 		return nil, 0, err
 	}
-	orders, total, err := source.list(ctx, storeID, customerID, limit)
+	page, err := source.list(ctx, storeID, customerID, "", limit)
 	var out []WithActions
-	for _, o := range orders {
+	for _, o := range page.Orders {
 		out = append(out, r.withActions(settings, o))
 	}
-	return out, total, err
+	return out, page.Total, err
 }
 
 // Guest returns an order to a shopper who is not signed in. Wrong attempts are counted, also attempts at orders that do not

@@ -139,13 +139,13 @@ func setVersion(ctx context.Context, tx redis.Pipeliner, storeID string) {
 	tx.Set(ctx, versionKey(storeID), rand.Text(), 0)
 }
 
-// List returns all documents of a store, ordered by id.
-func (r *Repository) List(ctx context.Context, storeID string) ([]*policyv1.Policy, error) {
-	all, err := r.redis.HGetAll(ctx, policiesKey(storeID)).Result()
-	if err != nil {
-		return nil, state.Error("read policies", err)
-	}
-	return decodePolicies(ctx, storeID, all), nil
+// List returns up to limit documents of a store, by id, after an id, and the last id, "" when there are no more. Limit 0 is as many as
+// one message holds.
+func (r *Repository) List(ctx context.Context, storeID, after string, limit int) (documents []*policyv1.Policy, next string, err error) {
+	documents, next, err = state.HashPage(ctx, r.redis, policiesKey(storeID), after, limit, func(id, raw string) *policyv1.Policy {
+		return decodePolicy(ctx, storeID, id, raw)
+	})
+	return documents, next, state.Error("read policies", err)
 }
 
 // Search returns up to limit passages that may answer a question, the best first, and the legs that took part. All are near in
@@ -291,13 +291,20 @@ func (r *Repository) Close() {
 func decodePolicies(ctx context.Context, storeID string, all map[string]string) []*policyv1.Policy {
 	policies := make([]*policyv1.Policy, 0, len(all))
 	for id, raw := range all {
-		p := &policyv1.Policy{}
-		if err := proto.Unmarshal([]byte(raw), p); err != nil {
-			state.SkipRecord(ctx, "policy", storeID, id, err)
-			continue
+		if p := decodePolicy(ctx, storeID, id, raw); p != nil {
+			policies = append(policies, p)
 		}
-		policies = append(policies, p)
 	}
 	slices.SortFunc(policies, func(a, b *policyv1.Policy) int { return cmp.Compare(a.GetPolicyId(), b.GetPolicyId()) })
 	return policies
+}
+
+// decodePolicy returns a document, or nil for one that cannot be decoded.
+func decodePolicy(ctx context.Context, storeID, id, raw string) *policyv1.Policy {
+	p := &policyv1.Policy{}
+	if err := proto.Unmarshal([]byte(raw), p); err != nil {
+		state.SkipRecord(ctx, "policy", storeID, id, err)
+		return nil
+	}
+	return p
 }

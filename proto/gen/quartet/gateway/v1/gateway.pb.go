@@ -2051,7 +2051,9 @@ type ListThreadsRequest struct {
 	// Customer whose threads to return. Required: threads of guests cannot be listed.
 	CustomerId string `protobuf:"bytes,2,opt,name=customer_id,json=customerId,proto3" json:"customer_id,omitempty"`
 	// Highest number of threads, 1 to 100. Zero: 20.
-	Limit         int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	Limit int32 `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	// next_page_token of the response before. Empty: the first page.
+	PageToken     string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2107,11 +2109,20 @@ func (x *ListThreadsRequest) GetLimit() int32 {
 	return 0
 }
 
+func (x *ListThreadsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListThreadsResponse carries the threads.
 type ListThreadsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Threads, by time of the last message, the newest first.
-	Threads       []*Thread `protobuf:"bytes,1,rep,name=threads,proto3" json:"threads,omitempty"`
+	// Threads, by time of the last message, the newest first. A message between two pages moves its thread to the first one.
+	Threads []*Thread `protobuf:"bytes,1,rep,name=threads,proto3" json:"threads,omitempty"`
+	// Token of the next page. Empty: this is the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2151,6 +2162,13 @@ func (x *ListThreadsResponse) GetThreads() []*Thread {
 		return x.Threads
 	}
 	return nil
+}
+
+func (x *ListThreadsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // GetThreadRequest names one thread.
@@ -4610,14 +4628,17 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\vexpire_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12\x18\n" +
 	"\asummary\x18\a \x01(\tR\asummary\x12'\n" +
-	"\x0fassistant_muted\x18\b \x01(\bR\x0eassistantMuted\"f\n" +
+	"\x0fassistant_muted\x18\b \x01(\bR\x0eassistantMuted\"\x85\x01\n" +
 	"\x12ListThreadsRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1f\n" +
 	"\vcustomer_id\x18\x02 \x01(\tR\n" +
 	"customerId\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\x05R\x05limit\"K\n" +
+	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\"s\n" +
 	"\x13ListThreadsResponse\x124\n" +
-	"\athreads\x18\x01 \x03(\v2\x1a.quartet.gateway.v1.ThreadR\athreads\"\x84\x01\n" +
+	"\athreads\x18\x01 \x03(\v2\x1a.quartet.gateway.v1.ThreadR\athreads\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x84\x01\n" +
 	"\x10GetThreadRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1b\n" +
 	"\tthread_id\x18\x02 \x01(\tR\bthreadId\x12\x1f\n" +

@@ -359,7 +359,11 @@ func (x *UpsertPoliciesResponse) GetErrorCount() int32 {
 type ListPoliciesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store to read from. Required.
-	StoreId       string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// Highest number of documents, 1 to 200. Zero: as many as one message holds. A page of long documents may have fewer.
+	Limit int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// next_page_token of the response before. Empty: the first page.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -401,11 +405,27 @@ func (x *ListPoliciesRequest) GetStoreId() string {
 	return ""
 }
 
+func (x *ListPoliciesRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListPoliciesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListPoliciesResponse carries the documents.
 type ListPoliciesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All documents, by id.
-	Policies      []*Policy `protobuf:"bytes,1,rep,name=policies,proto3" json:"policies,omitempty"`
+	// Documents, by id.
+	Policies []*Policy `protobuf:"bytes,1,rep,name=policies,proto3" json:"policies,omitempty"`
+	// Token of the next page. Empty: this is the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -445,6 +465,13 @@ func (x *ListPoliciesResponse) GetPolicies() []*Policy {
 		return x.Policies
 	}
 	return nil
+}
+
+func (x *ListPoliciesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // DeletePolicyRequest names one document.
@@ -707,11 +734,15 @@ const file_quartet_policy_v1_policy_proto_rawDesc = "" +
 	"\x0eupserted_count\x18\x01 \x01(\x05R\rupsertedCount\x124\n" +
 	"\x06errors\x18\x02 \x03(\v2\x1c.quartet.common.v1.ItemErrorR\x06errors\x12\x1f\n" +
 	"\verror_count\x18\x03 \x01(\x05R\n" +
-	"errorCount\"0\n" +
+	"errorCount\"e\n" +
 	"\x13ListPoliciesRequest\x12\x19\n" +
-	"\bstore_id\x18\x01 \x01(\tR\astoreId\"M\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"u\n" +
 	"\x14ListPoliciesResponse\x125\n" +
-	"\bpolicies\x18\x01 \x03(\v2\x19.quartet.policy.v1.PolicyR\bpolicies\"M\n" +
+	"\bpolicies\x18\x01 \x03(\v2\x19.quartet.policy.v1.PolicyR\bpolicies\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"M\n" +
 	"\x13DeletePolicyRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x1b\n" +
 	"\tpolicy_id\x18\x02 \x01(\tR\bpolicyId\"0\n" +

@@ -35,7 +35,7 @@ const (
 type PolicyServiceClient interface {
 	// UpsertPolicies creates or replaces documents in bulk. An invalid document is reported and does not stop the others.
 	UpsertPolicies(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UpsertPoliciesRequest, UpsertPoliciesResponse], error)
-	// ListPolicies returns all documents of a store, by id.
+	// ListPolicies returns the documents of a store, by id.
 	ListPolicies(ctx context.Context, in *ListPoliciesRequest, opts ...grpc.CallOption) (*ListPoliciesResponse, error)
 	// DeletePolicy removes one document. Deleting one that does not exist succeeds.
 	DeletePolicy(ctx context.Context, in *DeletePolicyRequest, opts ...grpc.CallOption) (*DeletePolicyResponse, error)
@@ -103,7 +103,7 @@ func (c *policyServiceClient) SearchPolicies(ctx context.Context, in *SearchPoli
 type PolicyServiceServer interface {
 	// UpsertPolicies creates or replaces documents in bulk. An invalid document is reported and does not stop the others.
 	UpsertPolicies(grpc.ClientStreamingServer[UpsertPoliciesRequest, UpsertPoliciesResponse]) error
-	// ListPolicies returns all documents of a store, by id.
+	// ListPolicies returns the documents of a store, by id.
 	ListPolicies(context.Context, *ListPoliciesRequest) (*ListPoliciesResponse, error)
 	// DeletePolicy removes one document. Deleting one that does not exist succeeds.
 	DeletePolicy(context.Context, *DeletePolicyRequest) (*DeletePolicyResponse, error)

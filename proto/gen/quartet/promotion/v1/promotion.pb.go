@@ -1074,7 +1074,11 @@ func (x *UpsertPromotionsResponse) GetErrorCount() int32 {
 type ListPromotionsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store to read from. Required.
-	StoreId       string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
+	// Highest number of promotions, 1 to 200. Zero: as many as one message holds. A page of large promotions may have fewer.
+	Limit int32 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	// next_page_token of the response before. Empty: the first page.
+	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1116,11 +1120,27 @@ func (x *ListPromotionsRequest) GetStoreId() string {
 	return ""
 }
 
+func (x *ListPromotionsRequest) GetLimit() int32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *ListPromotionsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
 // ListPromotionsResponse carries the promotions.
 type ListPromotionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// All promotions, including expired ones, by code.
-	Promotions    []*Promotion `protobuf:"bytes,1,rep,name=promotions,proto3" json:"promotions,omitempty"`
+	// Promotions, including expired ones, by code.
+	Promotions []*Promotion `protobuf:"bytes,1,rep,name=promotions,proto3" json:"promotions,omitempty"`
+	// Token of the next page. Empty: this is the last.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1160,6 +1180,13 @@ func (x *ListPromotionsResponse) GetPromotions() []*Promotion {
 		return x.Promotions
 	}
 	return nil
+}
+
+func (x *ListPromotionsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
 }
 
 // DeletePromotionRequest names one promotion.
@@ -2014,13 +2041,17 @@ const file_quartet_promotion_v1_promotion_proto_rawDesc = "" +
 	"\x0eupserted_count\x18\x01 \x01(\x05R\rupsertedCount\x124\n" +
 	"\x06errors\x18\x02 \x03(\v2\x1c.quartet.common.v1.ItemErrorR\x06errors\x12\x1f\n" +
 	"\verror_count\x18\x03 \x01(\x05R\n" +
-	"errorCount\"2\n" +
+	"errorCount\"g\n" +
 	"\x15ListPromotionsRequest\x12\x19\n" +
-	"\bstore_id\x18\x01 \x01(\tR\astoreId\"Y\n" +
+	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\x05R\x05limit\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\"\x81\x01\n" +
 	"\x16ListPromotionsResponse\x12?\n" +
 	"\n" +
 	"promotions\x18\x01 \x03(\v2\x1f.quartet.promotion.v1.PromotionR\n" +
-	"promotions\"G\n" +
+	"promotions\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"G\n" +
 	"\x16DeletePromotionRequest\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\tR\x04code\"3\n" +

@@ -37,7 +37,7 @@ const (
 type PromotionServiceClient interface {
 	// UpsertPromotions creates or replaces promotions in bulk. An invalid promotion is reported and does not stop the others.
 	UpsertPromotions(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UpsertPromotionsRequest, UpsertPromotionsResponse], error)
-	// ListPromotions returns all promotions of a store, by code.
+	// ListPromotions returns the promotions of a store, by code.
 	ListPromotions(ctx context.Context, in *ListPromotionsRequest, opts ...grpc.CallOption) (*ListPromotionsResponse, error)
 	// DeletePromotion removes one promotion and its usage counts. Deleting one that does not exist succeeds.
 	DeletePromotion(ctx context.Context, in *DeletePromotionRequest, opts ...grpc.CallOption) (*DeletePromotionResponse, error)
@@ -130,7 +130,7 @@ func (c *promotionServiceClient) ReleaseUsage(ctx context.Context, in *ReleaseUs
 type PromotionServiceServer interface {
 	// UpsertPromotions creates or replaces promotions in bulk. An invalid promotion is reported and does not stop the others.
 	UpsertPromotions(grpc.ClientStreamingServer[UpsertPromotionsRequest, UpsertPromotionsResponse]) error
-	// ListPromotions returns all promotions of a store, by code.
+	// ListPromotions returns the promotions of a store, by code.
 	ListPromotions(context.Context, *ListPromotionsRequest) (*ListPromotionsResponse, error)
 	// DeletePromotion removes one promotion and its usage counts. Deleting one that does not exist succeeds.
 	DeletePromotion(context.Context, *DeletePromotionRequest) (*DeletePromotionResponse, error)
