@@ -3,11 +3,14 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
 
 	"github.com/quartet-commerce/quartet/services/gateway"
 	"github.com/quartet-commerce/quartet/services/internal/bundle"
@@ -46,6 +49,21 @@ func replayed(t *testing.T, class string, ahead gateway.RunAhead, tune ...func(*
 		t.Fatal(err)
 	}
 	return outcomes
+}
+
+var dayLine = regexp.MustCompile(`Today is \w+day, \d+ \w+ 2026 \(\w+(?:/\w+)?\)\.`)
+
+func TestEveryPromptNamesTheDayAndItsZone(t *testing.T) {
+	for _, o := range replayed(t, "strong", gateway.RunAheadOff) {
+		for _, call := range o.Calls {
+			named := slices.ContainsFunc(call.Request.Messages, func(m agentloop.Message) bool {
+				return dayLine.MatchString(m.Text)
+			})
+			if !named {
+				t.Errorf("message %s: a prompt of %s does not name the day", o.ID, call.Service)
+			}
+		}
+	}
 }
 
 // TestRecordedMessages sends every recorded message to today's services, which get the recorded answers of the model.

@@ -44,6 +44,9 @@ func (c tokenCounter) text(s string) int {
 	return n
 }
 
+// unescaped takes off what Go escapes in JSON: a schema reaches a provider as JSON, which is decoded there.
+var unescaped = strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
+
 // request counts what a model reads in one call: messages, tools and the schema of the output.
 func (c tokenCounter) request(req *agentloop.Request) int {
 	n := 0
@@ -54,7 +57,7 @@ func (c tokenCounter) request(req *agentloop.Request) int {
 		}
 	}
 	for _, tool := range req.Tools {
-		n += c.text(tool.Name) + c.text(tool.Description) + c.text(string(tool.Parameters))
+		n += c.text(tool.Name) + c.text(tool.Description) + c.text(unescaped.Replace(string(tool.Parameters)))
 	}
 	if req.Output != nil {
 		n += c.text(string(req.Output.Schema))

@@ -38,14 +38,20 @@ const (
 
 // dayOf returns a store's budget of the day that an instant is in.
 func dayOf(store *gatewayv1.Store, now time.Time) daybudget.Day {
-	if zone, err := time.LoadLocation(store.GetTimeZone()); err == nil {
-		now = now.In(zone)
-	}
 	limit := store.GetDayBudget().GetMax()
 	return daybudget.Day{
-		StoreID: store.GetStoreId(), Date: now.Format(time.DateOnly),
+		StoreID: store.GetStoreId(), Date: inTimeZone(now, store).Format(time.DateOnly),
 		Max: wrap.Spend{Tokens: limit.GetMaxTokens(), CostMicros: limit.GetMaxCost().GetAmountMicros()},
 	}
+}
+
+// inTimeZone returns an instant in a store's time zone, or in UTC if this machine does not know the zone.
+func inTimeZone(now time.Time, store *gatewayv1.Store) time.Time {
+	zone, err := time.LoadLocation(store.GetTimeZone())
+	if err != nil {
+		zone = time.UTC
+	}
+	return now.In(zone)
 }
 
 // reserveDay takes what a turn may use at most from its store's budget of the day, and bounds the turn by it. It returns false if too

@@ -232,6 +232,19 @@ func open(t *testing.T, model agentloop.Model) *fixture {
 	return h
 }
 
+// openOnSunday is open on the day that the line sunday names in prompts.
+func openOnSunday(t *testing.T, model agentloop.Model) *fixture {
+	h := newFixture(t, miniredis.RunT(t))
+	h.config.Model, h.config.FastModel = model, model
+	h.config.Now = noonOnSunday
+	h.start()
+	return h
+}
+
+func noonOnSunday() time.Time { return time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC) }
+
+const sunday = "Today is Sunday, 22 November 2026 (Europe/Berlin).\n"
+
 // openPlain is open with a Redis in plaintext.
 func openPlain(t *testing.T) *fixture {
 	h := newFixture(t, miniredis.RunT(t))

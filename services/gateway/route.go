@@ -96,9 +96,7 @@ func (s *Service) askRouter(
 		Message: t.req.GetMessage(), Keywords: t.store.GetRoutingKeywords(),
 		SpecialistsVersion: s.registry.Version(t.scope.StoreID, specialists),
 		SignedIn:           t.scope.CustomerID != "",
-	}
-	if zone, err := time.LoadLocation(t.store.GetTimeZone()); err == nil {
-		req.Date = s.cfg.Now().In(zone).Format(time.DateOnly)
+		Date:               inTimeZone(t.began, t.store).Format(time.DateOnly), TimeZone: t.store.GetTimeZone(),
 	}
 	req.Prompt = t.prompts[router]
 	if th := t.lease.Thread; th != nil {

@@ -214,7 +214,7 @@ func TestTheRouterIsToldWhatTheConversationIsAbout(t *testing.T) {
 	}
 	got := h.router.lastRequest()
 	if len(got.GetHistory()) != 2 || len(got.GetShownProducts()) != 2 || got.GetShownProducts()[1].GetTitle() != "Fell Fox" ||
-		len(got.GetDate()) != len("2026-11-22") || got.GetSignedIn() {
+		len(got.GetDate()) != len("2026-11-22") || got.GetTimeZone() != "Europe/Berlin" || got.GetSignedIn() {
 		t.Errorf("the request: %v", got)
 	}
 }

@@ -41,6 +41,7 @@ func TestAThreadIsSummedUpFromItsSecondTurnOn(t *testing.T) {
 	model := scripted.New(scripted.Step{Text: " Wants shoes. \n"}, scripted.Step{Text: strings.Repeat("ü", threads.MaxSummary+1)})
 	h := newFixture(t, miniredis.RunT(t))
 	h.config.FastModel = model
+	h.config.Now = noonOnSunday
 	m := h.meter()
 	h.start()
 	h.specialists["search"].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
@@ -62,7 +63,7 @@ func TestAThreadIsSummedUpFromItsSecondTurnOn(t *testing.T) {
 		t.Errorf("the specialist of the third turn was told %q", got)
 	}
 	sent := model.Requests()
-	wantSent := "Your notes so far:\n<notes>\nWants shoes.\n</notes>\n\nThe last messages:\n<messages>\n" +
+	wantSent := sunday + "\nYour notes so far:\n<notes>\nWants shoes.\n</notes>\n\nThe last messages:\n<messages>\n" +
 		"<shopper>\n" + long + "\n</shopper>\n<store>\nWe have  two.\n</store>\n" +
 		"<shopper>\nsearch: in &lt;/messages&gt; red\n</shopper>\n<store>\nWe have  two.\n</store>\n" +
 		"<shopper>\nsupport: returns\n</shopper>\n<store>\nsupport says returns.\n</store>\n" +

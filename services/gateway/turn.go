@@ -26,6 +26,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/auth"
 	"github.com/quartet-commerce/quartet/services/internal/bundle"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/rpc"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/telemetry"
@@ -131,7 +132,7 @@ func (s *Service) turn(ctx context.Context, req *gatewayv1.AskRequest, emit fano
 	}
 	watch.lap(ctx, stageRecord)
 	replied = true
-	s.summaries.Start(ctx, t.lease, t.output.Text)
+	s.summaries.Start(ctx, t.lease, t.today(), t.output.Text)
 	span.SetAttributes(
 		attribute.String(telemetry.KeyRoutingSource, reply.GetRouting().GetSource().String()),
 		attribute.String(telemetry.KeyMergeMethod, reply.GetMergeMethod().String()),
@@ -386,7 +387,7 @@ func (t *turn) fanoutTurn(emit fanout.Emit) *fanout.Turn {
 func (t *turn) mergeInput(ctx context.Context, results []fanout.Result, emit fanout.Emit) merge.Input {
 	in := merge.Input{
 		Message: t.req.GetMessage(), Language: t.languageTag(), Voice: t.store.GetVoice(), CurrencyCode: t.store.GetCurrencyCode(),
-		Prompt: t.prompts[agentMerge], Streamed: results[0].Streamed, Due: fanout.ReplyDue(ctx), Check: t.output.Reply, Say: emit.Text,
+		Today: t.today(), Prompt: t.prompts[agentMerge], Streamed: results[0].Streamed, Due: fanout.ReplyDue(ctx), Check: t.output.Reply, Say: emit.Text,
 	}
 	for _, r := range results {
 		in.Parts = append(in.Parts, merge.Part{Query: r.Assignment.GetSubQuery(), Answer: r.Answer})
@@ -397,6 +398,9 @@ func (t *turn) mergeInput(ctx context.Context, results []fanout.Result, emit fan
 	}
 	return in
 }
+
+// today is the line of prompts that names the date.
+func (t *turn) today() string { return prompt.Today(inTimeZone(t.began, t.store)) }
 
 // languageTag is the language of the reply: the shopper's locale, or else the language of the message. Empty: unknown.
 func (t *turn) languageTag() string {

@@ -181,8 +181,10 @@ func (r *routing) systemPrompt() string {
 	if r.req.GetSignedIn() {
 		who = "The shopper is signed in."
 	}
-	if day, err := time.Parse(time.DateOnly, r.req.GetDate()); err == nil {
-		who = day.Format("Today is Monday, 2 January 2006. ") + who
+	if zone, err := time.LoadLocation(r.req.GetTimeZone()); err == nil {
+		if day, err := time.ParseInLocation(time.DateOnly, r.req.GetDate(), zone); err == nil {
+			who = prompt.Today(day) + " " + who
+		}
 	}
 	fmt.Fprintf(&b, "\n%s\n", who)
 	if summary := r.req.GetSummary(); summary != "" {

@@ -245,12 +245,12 @@ func TestThePromptTellsTheConversationAfterItsFixedPart(t *testing.T) {
 		return given("support", unsureMessage), nil
 	}}
 	req := request(unsureMessage)
-	req.Summary, req.SignedIn, req.Date = "Asked for\nboots.", true, "2026-11-22"
+	req.Summary, req.SignedIn, req.Date, req.TimeZone = "Asked for\nboots.", true, "2026-11-22", "Europe/Berlin"
 	req.ShownProducts = []*specialistv1.ProductChoice{{Title: "Boot one"}, {Title: "Boot\ntwo"}}
 	route(t, Config{Model: model}, req)
 	set, _ := newSpecialistCache().build(four)
 	rest, ok := strings.CutPrefix(system, strings.TrimSpace(promptText)+"\n"+answerForm+set.lines(nil))
-	want := "\nToday is Sunday, 22 November 2026. The shopper is signed in.\nSaid before: \"Asked for boots.\"\n" +
+	want := "\nToday is Sunday, 22 November 2026 (Europe/Berlin). The shopper is signed in.\nSaid before: \"Asked for boots.\"\n" +
 		"Products last shown:\n1. \"Boot one\"\n2. \"Boot two\"\n"
 	if !ok || rest != want {
 		t.Errorf("after the fixed part: %q, want %q", rest, want)

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"regexp"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -172,6 +173,10 @@ func checkRequest(req *routerv1.RouteRequest) error {
 	if len(specialists) == 0 && req.GetSpecialistsVersion() == "" {
 		c.Addf("specialists", "is empty; pass what SpecialistService.Describe returns for each specialist")
 	}
+	if _, err := time.Parse(time.DateOnly, req.GetDate()); req.GetDate() != "" && err != nil {
+		c.Addf("date", "must be a day such as \"2026-11-22\"")
+	}
+	c.TimeZone("time_zone", req.GetTimeZone())
 	prompt.Check(&c, req.GetPrompt())
 	c.Count("keywords", len(req.GetKeywords()), maxKeywords)
 	c.Count("shown_products", len(req.GetShownProducts()), maxShown)

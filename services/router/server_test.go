@@ -261,6 +261,7 @@ func TestBadRequestsAreRefused(t *testing.T) {
 		"too long":   {&routerv1.RouteRequest{Message: strings.Repeat("a", classifier.MaxMessage+1), Specialists: []*specialistv1.Specialist{one}}, []string{"message"}},
 		"bad name":   {&routerv1.RouteRequest{Message: "hi", Specialists: []*specialistv1.Specialist{{Name: "The Search"}}}, []string{"specialists[0].name", "specialists[0].purpose"}},
 		"keywords":   {&routerv1.RouteRequest{Message: "hi", Specialists: []*specialistv1.Specialist{one}, Keywords: make([]*routerv1.RoutingKeyword, maxKeywords+1)}, []string{"keywords"}},
+		"bad day":    {&routerv1.RouteRequest{Message: "hi", Specialists: []*specialistv1.Specialist{one}, Date: "22.11.2026", TimeZone: "Berlin"}, []string{"date", "time_zone"}},
 		"same names": {&routerv1.RouteRequest{Message: "hi", Specialists: []*specialistv1.Specialist{one, one}}, []string{"specialists[1].name"}},
 	}
 	for name, c := range cases {

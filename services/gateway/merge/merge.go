@@ -68,6 +68,8 @@ type Input struct {
 	Message string
 	// Language of the reply, a BCP 47 tag. Empty: the language of the message.
 	Language string
+	// Today is the line of the prompt that names the date. Empty: unknown.
+	Today string
 	// Voice of the store. Nil: none.
 	Voice *specialistv1.Voice
 	// Prompt of the model, with the name of another one. Nil: the built-in prompt and Config.Model.
@@ -345,6 +347,9 @@ func texts(parts []Part) []string {
 	return out
 }
 
+// notAnswered is the line before what could not be answered.
+const notAnswered = "## Not answered (do not mention it: the shopper is told after your text)"
+
 // message is what the model is given: the sub-queries, which are all of the shopper's message, with their answers.
 func (in Input) message() string {
 	var b strings.Builder
@@ -352,6 +357,9 @@ func (in Input) message() string {
 		fmt.Fprintf(&b, "Language: %s\n", in.Language)
 	} else {
 		b.WriteString("Language: the language of the questions\n")
+	}
+	if in.Today != "" {
+		b.WriteString(in.Today + "\n")
 	}
 	b.WriteString(voice.Lines(in.Voice, in.Language))
 	n, failed := 0, ""
@@ -365,7 +373,7 @@ func (in Input) message() string {
 		fmt.Fprintf(&b, "\n## Section %d: %s\n%s\n", n, query, disarm(noHeadings(p.Answer.GetText())))
 	}
 	if failed != "" {
-		b.WriteString("\n## Not answered\n" + failed)
+		b.WriteString("\n" + notAnswered + "\n" + failed)
 	}
 	return b.String()
 }

@@ -30,18 +30,18 @@ var builtIn = prompt.BuiltIn(promptText)
 func BuiltIn() *specialistv1.Prompt { return builtIn }
 
 // builtInQuotes finds quotations of the built-in prompt.
-var builtInQuotes = promptleak.New(promptText)
+var builtInQuotes = promptleak.New(promptText, notAnswered)
 
 // quotesOf returns what finds quotations of a prompt, which must not be quoted.
 func quotesOf(p *specialistv1.Prompt) *promptleak.Prompt {
 	if p.GetText() == builtIn.GetText() {
 		return builtInQuotes
 	}
-	return promptleak.New(p.GetText())
+	return promptleak.New(p.GetText(), notAnswered)
 }
 
 // requestLine is a line of Input.message that no answer has.
-var requestLine = regexp.MustCompile(`(?m)^\s*(?:## (?:Section \d|Not answered)|Language: |How the store speaks: )`)
+var requestLine = regexp.MustCompile(`(?m)^\s*(?:## (?:Section \d|Not answered)|Language: |Today is \pL+, \d+ \pL+ \d+ \(|How the store speaks: )`)
 
 // temperature keeps the model close to the sections.
 var temperature = 0.2

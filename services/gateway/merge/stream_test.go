@@ -25,7 +25,7 @@ func TestAMergeWithoutAnEndOfASentenceIsGivenUp(t *testing.T) {
 
 func TestTheMergersPromptAndRequestAreNotQuoted(t *testing.T) {
 	for _, text := range []string{
-		"You edit an online store's reply to a shopper. Colleagues", "Language: en\n\n## Section 1: what", "## Not answered\n- a tent\n\nSorry.",
+		"You edit an online store's reply to a shopper. Colleagues", "Language: en\n\n## Section 1: what", "Today is Sunday, 22 November 2026 (UTC).", "## Not answered\n- a tent\n\nSorry.",
 	} {
 		w := &stream{output: silent(), quotes: builtInQuotes, evidence: &grounding.MergeEvidence{}, answers: "We have it."}
 		if err := w.add(agentloop.TextDelta{Text: text + ". And so on."}); !errors.Is(err, errPrompt) || w.output.Len() > 0 {

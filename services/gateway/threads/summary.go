@@ -112,9 +112,9 @@ func NewSummarizer(cfg SummaryConfig, store *Store) (*Summarizer, error) {
 	return s, nil
 }
 
-// Start has the summary of a recorded turn's thread written in the background; check returns what of it may be shown. The first message of a thread serves as its
-// summary, so the first turn needs none.
-func (s *Summarizer) Start(ctx context.Context, l *Lease, check func(text string) string) {
+// Start has the summary of a recorded turn's thread written in the background. today is the line of the prompt that names the date;
+// check returns what of the summary may be shown. The first message of a thread serves as its summary, so the first turn needs none.
+func (s *Summarizer) Start(ctx context.Context, l *Lease, today string, check func(text string) string) {
 	if s == nil || l.Thread == nil || len(l.Thread.Messages) == 0 {
 		return
 	}
@@ -126,7 +126,7 @@ func (s *Summarizer) Start(ctx context.Context, l *Lease, check func(text string
 		return
 	}
 	s.running++
-	s.wg.Go(func() { s.run(context.WithoutCancel(ctx), l.Scope.StoreID, l.Scope.ThreadID, check) })
+	s.wg.Go(func() { s.run(context.WithoutCancel(ctx), l.Scope.StoreID, l.Scope.ThreadID, today, check) })
 }
 
 // Wait waits until no summary is being written.
@@ -150,7 +150,7 @@ func (s *Summarizer) Close(ctx context.Context) {
 }
 
 // run writes one summary. After a failure, the old summary stands.
-func (s *Summarizer) run(ctx context.Context, storeID, threadID string, check func(string) string) {
+func (s *Summarizer) run(ctx context.Context, storeID, threadID, today string, check func(string) string) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -159,7 +159,7 @@ func (s *Summarizer) run(ctx context.Context, storeID, threadID string, check fu
 	ctx, cancel := context.WithTimeout(ctx, summaryTime)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	if err := s.write(ctx, storeID, threadID, check); err != nil {
+	if err := s.write(ctx, storeID, threadID, today, check); err != nil {
 		s.done(ctx, SummaryFailed)
 		s.log.WarnContext(ctx, "summary not written", "store", storeID, "thread", threadID, "error", err)
 	}
@@ -167,7 +167,7 @@ func (s *Summarizer) run(ctx context.Context, storeID, threadID string, check fu
 
 // write reads the thread, since other turns may have come meanwhile, and writes its summary unless it is gone. A panic
 // becomes an error; the stack goes to the log.
-func (s *Summarizer) write(ctx context.Context, storeID, threadID string, check func(string) string) (err error) {
+func (s *Summarizer) write(ctx context.Context, storeID, threadID, today string, check func(string) string) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.ErrorContext(ctx, "panic in a summary", "panic", telemetry.PanicText(p), "stack", string(debug.Stack()))
@@ -179,7 +179,7 @@ func (s *Summarizer) write(ctx context.Context, storeID, threadID string, check 
 		return err
 	}
 	known.Messages = boundHistory(known.Messages)
-	result, err := s.loop.Run(ctx, nil, notesMessage(known))
+	result, err := s.loop.Run(ctx, nil, notesMessage(known, today))
 	if err != nil {
 		return err
 	}
@@ -215,9 +215,9 @@ var unfence = strings.NewReplacer("<", "&lt;", ">", "&gt;")
 
 // notesMessage is what the model is given: the notes so far and the last messages, between tags. Both are texts that the shopper
 // has seen.
-func notesMessage(t *Thread) string {
+func notesMessage(t *Thread, today string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Your notes so far:\n<notes>\n%s\n</notes>\n\nThe last messages:\n<messages>\n", unfence.Replace(t.Summary))
+	fmt.Fprintf(&b, "%s\n\nYour notes so far:\n<notes>\n%s\n</notes>\n\nThe last messages:\n<messages>\n", today, unfence.Replace(t.Summary))
 	for _, m := range t.Messages {
 		who := "shopper"
 		if m.GetRole() == commonv1.Role_ROLE_ASSISTANT {

@@ -6,7 +6,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"log/slog"
+	"time"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -28,6 +30,11 @@ const (
 func BuiltIn(text string) *specialistv1.Prompt {
 	sum := sha256.Sum256([]byte(text))
 	return &specialistv1.Prompt{Version: "builtin-" + hex.EncodeToString(sum[:4]), Text: text}
+}
+
+// Today is the line of a prompt that names the date and its time zone: "Today is Sunday, 22 November 2026 (Europe/Berlin)."
+func Today(now time.Time) string {
+	return fmt.Sprintf("Today is %s (%s).", now.Format("Monday, 2 January 2006"), now.Location())
 }
 
 // Check reports what is wrong with a prompt, which may be nil.

@@ -11,6 +11,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/prompt"
 )
 
 // claimRules are the rules for the kinds that a request has no rule for. A shop loses more by a wrong price than by a sentence that
@@ -157,7 +158,7 @@ func givenData(turn *Turn, req *specialistv1.AnswerRequest) string {
 	}
 	fmt.Fprintln(&b, len(cart.GetItems()), money.Text(cart.GetSubtotal()))
 	fmt.Fprintln(&b, req.GetStoreName())
-	fmt.Fprintln(&b, today(turn.Now))
+	fmt.Fprintln(&b, prompt.Today(turn.Now))
 	for _, why := range turn.disabled {
 		fmt.Fprintln(&b, why)
 	}

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/money"
+	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/internal/voice"
@@ -89,12 +89,7 @@ func (s *Server) system(turn *Turn, req *specialistv1.AnswerRequest) string {
 
 // dayAndLanguage are the lines of a prompt that change with the day and the message.
 func dayAndLanguage(turn *Turn) string {
-	return today(turn.Now) + "\n" + languageLine(turn.Language) + "\n"
-}
-
-// today names the date and its time zone: "Today is Sunday, 22 November 2026 (Europe/Berlin)."
-func today(now time.Time) string {
-	return fmt.Sprintf("Today is %s (%s).", now.Format("Monday, 2 January 2006"), now.Location())
+	return prompt.Today(turn.Now) + "\n" + languageLine(turn.Language) + "\n"
 }
 
 // languageLine names the language of the answer, a BCP 47 tag or "".

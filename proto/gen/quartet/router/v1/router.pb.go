@@ -265,7 +265,9 @@ type RouteRequest struct {
 	// Today's date in the store's time zone, such as "2026-11-22". Empty: unknown.
 	Date string `protobuf:"bytes,10,opt,name=date,proto3" json:"date,omitempty"`
 	// Prompt to use. Absent: the router's own.
-	Prompt        *v11.Prompt `protobuf:"bytes,11,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	Prompt *v11.Prompt `protobuf:"bytes,11,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	// IANA name of the store's time zone, such as "Europe/Berlin". Empty: UTC.
+	TimeZone      string `protobuf:"bytes,12,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -375,6 +377,13 @@ func (x *RouteRequest) GetPrompt() *v11.Prompt {
 		return x.Prompt
 	}
 	return nil
+}
+
+func (x *RouteRequest) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
 }
 
 // RoutingKeyword is a word or phrase of one store, such as the name of its loyalty scheme.
@@ -782,7 +791,7 @@ var File_quartet_router_v1_router_proto protoreflect.FileDescriptor
 
 const file_quartet_router_v1_router_proto_rawDesc = "" +
 	"\n" +
-	"\x1equartet/router/v1/router.proto\x12\x11quartet.router.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1equartet/common/v1/common.proto\x1a&quartet/specialist/v1/specialist.proto\"\xb5\x04\n" +
+	"\x1equartet/router/v1/router.proto\x12\x11quartet.router.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1equartet/common/v1/common.proto\x1a&quartet/specialist/v1/specialist.proto\"\xd2\x04\n" +
 	"\fRouteRequest\x12\x18\n" +
 	"\amessage\x18\x01 \x01(\tR\amessage\x124\n" +
 	"\ahistory\x18\x02 \x03(\v2\x1a.quartet.common.v1.MessageR\ahistory\x12C\n" +
@@ -795,7 +804,8 @@ const file_quartet_router_v1_router_proto_rawDesc = "" +
 	"\tsigned_in\x18\t \x01(\bR\bsignedIn\x12\x12\n" +
 	"\x04date\x18\n" +
 	" \x01(\tR\x04date\x125\n" +
-	"\x06prompt\x18\v \x01(\v2\x1d.quartet.specialist.v1.PromptR\x06prompt\"j\n" +
+	"\x06prompt\x18\v \x01(\v2\x1d.quartet.specialist.v1.PromptR\x06prompt\x12\x1b\n" +
+	"\ttime_zone\x18\f \x01(\tR\btimeZone\"j\n" +
 	"\x0eRoutingKeyword\x12\x1e\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
