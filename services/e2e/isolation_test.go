@@ -25,16 +25,18 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/demo"
 	"github.com/quartet-commerce/quartet/services/internal/load"
+	"github.com/quartet-commerce/quartet/services/internal/racedetector"
 	"github.com/quartet-commerce/quartet/services/internal/redistest"
 )
 
-// A thousand shoppers of fifty stores ask at once.
+// A thousand shoppers of fifty stores ask at once; two hundred of ten under the race detector, which makes a turn take eight times as long.
 const (
-	storesAtOnce   = 50
 	shoppersAtOnce = 20
-	// soakTimeout bounds the thousand turns, also with the race detector on a busy machine.
+	// soakTimeout bounds all turns, also on a busy machine.
 	soakTimeout = 5 * time.Minute
 )
+
+var storesAtOnce = map[bool]int{false: 50, true: 10}[racedetector.On]
 
 // crowd is a model that answers nobody until so many wait, and then a few at a time.
 type crowd struct {

@@ -25,6 +25,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/certs"
 	"github.com/quartet-commerce/quartet/services/internal/mtls"
 	"github.com/quartet-commerce/quartet/services/internal/offline"
+	"github.com/quartet-commerce/quartet/services/internal/racedetector"
 	"github.com/quartet-commerce/quartet/services/internal/redistest"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/suite"
@@ -66,6 +67,9 @@ func (p *process) said() string {
 // build builds the program once for the tests of this file.
 func build(t *testing.T) string {
 	t.Helper()
+	if racedetector.On {
+		t.Skip("the services are processes, which the run without the race detector has tried")
+	}
 	program := filepath.Join(t.TempDir(), "quartet")
 	if out, err := exec.Command("go", "build", "-o", program, "../cmd/quartet").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)

@@ -16,6 +16,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/bundle"
 	"github.com/quartet-commerce/quartet/services/internal/model"
 	"github.com/quartet-commerce/quartet/services/internal/publicdata"
+	"github.com/quartet-commerce/quartet/services/internal/racedetector"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
@@ -54,6 +55,9 @@ func replayed(t *testing.T, class string, ahead gateway.RunAhead, tune ...func(*
 var dayLine = regexp.MustCompile(`Today is \w+day, \d+ \w+ 2026 \(\w+(?:/\w+)?\)\.`)
 
 func TestEveryPromptNamesTheDayAndItsZone(t *testing.T) {
+	if racedetector.On {
+		t.Skip("one turn after another, as in TestRecordedMessages, and minutes under the race detector")
+	}
 	for _, o := range replayed(t, "strong", gateway.RunAheadOff) {
 		for _, call := range o.Calls {
 			named := slices.ContainsFunc(call.Request.Messages, func(m agentloop.Message) bool {
@@ -104,6 +108,9 @@ func TestRecordedMessages(t *testing.T) {
 
 // TestRecordedMessagesAsBundles records the turns of the recorded messages, and replays each as it was, without the demo stores.
 func TestRecordedMessagesAsBundles(t *testing.T) {
+	if racedetector.On {
+		t.Skip("one turn after another, as in TestRecordedMessages, and minutes under the race detector")
+	}
 	for _, class := range []string{"strong", "weak"} {
 		t.Run(class, func(t *testing.T) {
 			dir, stop := t.TempDir(), func() {}

@@ -31,7 +31,6 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/offline"
 	"github.com/quartet-commerce/quartet/services/internal/offline/hostile"
-	"github.com/quartet-commerce/quartet/services/internal/racedetector"
 	"github.com/quartet-commerce/quartet/services/internal/redistest"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/suite"
@@ -226,9 +225,6 @@ func isRedis(s exported) bool {
 // A back end gets one tree for a turn through six processes, with the parents, kinds, names and attributes that testdata/spans has.
 // With QUARTET_OTELCOL, an OpenTelemetry Collector is between.
 func TestABackendHasOneTreeOfATurnThroughSixProcesses(t *testing.T) {
-	if racedetector.On {
-		t.Skip("the services are processes, which the run without the race detector has tried")
-	}
 	t.Parallel()
 	traces := newSink(t)
 	endpoint := "http://" + traces.address

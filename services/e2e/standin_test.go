@@ -12,6 +12,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/demo"
 	"github.com/quartet-commerce/quartet/services/internal/eval/turns"
 	"github.com/quartet-commerce/quartet/services/internal/load"
+	"github.com/quartet-commerce/quartet/services/internal/racedetector"
 )
 
 //go:embed testdata/standin
@@ -22,6 +23,9 @@ var showScenarios = flag.String("scenarios", "", "print the replies that miss in
 // The offline model answers most everyday messages in three stores of different trades, and none absurdly: with an order,
 // a price or a promise that was not asked for.
 func TestEverydayMessagesToTheOfflineModel(t *testing.T) {
+	if racedetector.On {
+		t.Skip("one turn after another, as in TestRecordedMessages, and minutes under the race detector")
+	}
 	h := newSystem(t)
 	files, err := fs.Sub(standinFiles, "testdata/standin")
 	if err != nil {

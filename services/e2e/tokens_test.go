@@ -10,6 +10,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/gateway"
 	"github.com/quartet-commerce/quartet/services/internal/bundle"
+	"github.com/quartet-commerce/quartet/services/internal/racedetector"
 )
 
 // Bounds of what models read, in tokens of the encoding o200k.
@@ -67,6 +68,9 @@ func (c tokenCounter) request(req *agentloop.Request) int {
 
 // TestTokens bounds prompts and tool results in the turns of the recorded messages, and logs what all calls of a turn come to.
 func TestTokens(t *testing.T) {
+	if racedetector.On {
+		t.Skip("one turn after another, as in TestRecordedMessages, and minutes under the race detector")
+	}
 	c := newTokenCounter(t)
 	for _, class := range []string{"strong", "weak"} {
 		t.Run(class, func(t *testing.T) {
