@@ -37,8 +37,8 @@ func TestWhatTheDocumentsExcludeIsNotProposed(t *testing.T) {
 			s.havePolicies(t, "one", &policyv1.Policy{PolicyId: "returns", Title: "Returns", Body: "Send back what you do not like within 30 days. " + c.document})
 			s.haveOrders(t, "one", order("Q-1", "ada", 9, in(orderv1.OrderStatus_ORDER_STATUS_DELIVERED), func(o *orderv1.Order) { o.Items[0].Title = c.title }))
 			got := s.look(t, "one", "ada", "send it back", `{"wants":["return"]}`)
-			if excluded := len(got.Buttons) == 0; excluded != c.excluded || strings.Contains(got.Note, strings.TrimRight(c.document, ".")) != c.excluded {
-				t.Errorf("buttons %v, note %q", got.Buttons, got.Note)
+			if excluded := len(got.Buttons) == 0; excluded != c.excluded || strings.Contains(got.Instruction, strings.TrimRight(c.document, ".")) != c.excluded {
+				t.Errorf("buttons %v, instruction %q", got.Buttons, got.Instruction)
 			}
 		})
 	}

@@ -45,6 +45,7 @@ type orderResult struct {
 	// The customer's other orders, the newest first, each in a line.
 	OtherOrders []string `json:"other_orders,omitempty"`
 	Note        string   `json:"note,omitempty"`
+	Instruction string   `json:"instruction,omitempty"`
 }
 
 // Summary says what the result holds, for the call log.
@@ -123,16 +124,17 @@ func (t *turnTools) lookupOrder(ctx context.Context, in orderArgs) (orderResult,
 			}
 		}
 	}
-	f, note, err := t.chooseOrder(ctx, id, in.Item, latest)
+	f, none, err := t.chooseOrder(ctx, id, in.Item, latest)
 	if err != nil {
 		return orderResult{}, t.lookupError(ctx, err)
 	}
 	if f.Order == nil {
 		t.turn.Found(0)
 		if len(latest) == 0 {
-			note = "This customer has no orders at this store."
+			none.Note = "This customer has no orders at this store."
 		}
-		return orderResult{Note: note, OtherOrders: otherOrders(latest, total, "", maxOthersShown)}, nil
+		none.OtherOrders = otherOrders(latest, total, "", maxOthersShown)
+		return none, nil
 	}
 	limit := maxOthersShown
 	switch {
@@ -146,31 +148,35 @@ func (t *turnTools) lookupOrder(ctx context.Context, in orderArgs) (orderResult,
 	return r, nil
 }
 
-// chooseOrder returns the order that a call is about, of the customer's latest or by its number, or a note that says why there
+// chooseOrder returns the order that a call is about, of the customer's latest or by its number, or a result that says why there
 // is none.
-func (t *turnTools) chooseOrder(ctx context.Context, id, item string, latest []orders.WithActions) (orders.WithActions, string, error) {
+func (t *turnTools) chooseOrder(
+	ctx context.Context, id, item string, latest []orders.WithActions,
+) (found orders.WithActions, none orderResult, err error) {
 	s := t.turn.Scope
 	switch {
 	case id != "":
 		if i := slices.IndexFunc(latest, func(f orders.WithActions) bool { return f.Order.GetOrderId() == id }); i >= 0 {
-			return latest[i], "", nil
+			return latest[i], none, nil
 		}
-		f, err := t.service.orders.Get(ctx, s.StoreID, s.CustomerID, id)
+		found, err = t.service.orders.Get(ctx, s.StoreID, s.CustomerID, id)
 		var missing *fault.NotFound
 		if errors.As(err, &missing) {
-			return orders.WithActions{}, fmt.Sprintf("This customer has no order %s. Ask them to check the number.", id), nil
+			return found, orderResult{Note: fmt.Sprintf("This customer has no order %s.", id), Instruction: "Ask them to check the number."}, nil
 		}
-		return f, "", err
+		return found, none, err
 	case len(latest) == 0:
-		return orders.WithActions{}, "", nil
+		return found, none, nil
 	case strings.TrimSpace(item) != "":
 		if i := bestOrder(latest, t.terms(item)); i >= 0 {
-			return latest[i], "", nil
+			return latest[i], none, nil
 		}
-		return orders.WithActions{}, "No order has such an item. Look up the order that may be meant, or ask the shopper which one it is.", nil
+		return found, orderResult{
+			Note: "No order has such an item.", Instruction: "Look up the order that may be meant, or ask the shopper which one it is.",
+		}, nil
 	}
 	// Models leave out what the shopper says of the item, so code reads it.
-	return latest[max(0, bestOrder(latest, t.terms(t.turn.SubQuery)))], "", nil
+	return latest[max(0, bestOrder(latest, t.terms(t.turn.SubQuery)))], none, nil
 }
 
 // otherOrders shows the customer's newest orders but one, and says how many are left out.
@@ -249,7 +255,7 @@ func (t *turnTools) present(ctx context.Context, f orders.WithActions, in wish) 
 	r := orderResult{Order: showOrder(f, t.service.now())}
 	t.answerWish(ctx, f, in, &r)
 	if n := len(f.Order.GetItems()); n > maxItemsShown {
-		r.Note = strings.TrimSpace(fmt.Sprintf("The order has %d items; the first %d are listed. ", n, maxItemsShown) + r.Note)
+		r.Note = fmt.Sprintf("The order has %d items; the first %d are listed.", n, maxItemsShown)
 	}
 	return r
 }

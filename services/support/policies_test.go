@@ -111,7 +111,7 @@ func TestAnAssignmentSeesWhatWasWrittenBeforeItBegan(t *testing.T) {
 		return func(certain bool) {
 			t.Helper()
 			got, err := servicetest.Run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"engraving"}`)
-			if err != nil || (got.Note == "") != certain {
+			if err != nil || (got.Instruction == "") != certain {
 				t.Errorf("%v, %v; want an answer: %v", got, err, certain)
 			}
 		}

@@ -145,8 +145,9 @@ type searchArgs struct {
 }
 
 type searchResult struct {
-	Passages []shownPassage `json:"passages"`
-	Note     string         `json:"note,omitempty"`
+	Passages    []shownPassage `json:"passages"`
+	Note        string         `json:"note,omitempty"`
+	Instruction string         `json:"instruction,omitempty"`
 }
 
 // Summary says what the result holds, for the call log.
@@ -177,10 +178,10 @@ func (t *turnTools) searchPolicies(ctx context.Context, in searchArgs) (searchRe
 	switch {
 	case len(passages) == 0:
 		t.turn.Found(0)
-		r.Note = "No document of the store answers this. Say that you do not know; do not guess."
+		r.Note, r.Instruction = "No document of the store answers this.", "Say that you do not know; do not guess."
 	case passages[0].GetNearInMeaning():
 		t.turn.Found(0) // whether one answers it is for the model to say
-		r.Note = "Perhaps no document answers this. Answer from a passage only if it answers the question; else say that you do not know."
+		r.Instruction = "Perhaps no document answers this. Answer from a passage only if it answers the question; else say that you do not know."
 	default:
 		t.turn.Found(len(passages))
 	}
@@ -263,7 +264,7 @@ const (
 )
 
 type handoffResult struct {
-	Note string `json:"note"`
+	Say string `json:"say"` // in the shopper's language
 }
 
 // Summary says what the result holds, for the call log.
@@ -277,5 +278,5 @@ func (t *turnTools) suggestHandoff(_ context.Context, in handoffArgs) (handoffRe
 			}},
 		})
 	}
-	return handoffResult{Note: wording.In(t.turn.Language).PersonOffered}, nil
+	return handoffResult{Say: wording.In(t.turn.Language).PersonOffered}, nil
 }

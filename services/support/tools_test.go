@@ -69,7 +69,7 @@ func TestLookupOrderIsBoundToTheCustomer(t *testing.T) {
 				other, _, _ := strings.Cut(line, ",")
 				others = append(others, other)
 			}
-			if id != tt.order || strings.Join(others, " ") != tt.others || got.Note != tt.note {
+			if id != tt.order || strings.Join(others, " ") != tt.others || strings.TrimSpace(got.Note+" "+got.Instruction) != tt.note {
 				t.Errorf("order %q, others %q, note %q; want %q, %q, %q", id, others, got.Note, tt.order, tt.others, tt.note)
 			}
 		})
@@ -221,11 +221,11 @@ func TestSearchPoliciesTool(t *testing.T) {
 	tools := toolsFor(c, "")
 	got, err := servicetest.Run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"how do I return something"}`)
 	want := shownPassage{Policy: "Returns and refunds", Text: "Anything can be sent back within 30 days."}
-	if err != nil || len(got.Passages) != shownPassages || got.Passages[0] != want || got.Note != "" {
+	if err != nil || len(got.Passages) != shownPassages || got.Passages[0] != want || got.Instruction != "" {
 		t.Errorf("%+v, %v; want %+v first", got, err, want)
 	}
 	got, err = servicetest.Run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"student discount"}`)
-	if err != nil || !strings.Contains(got.Note, "only if it answers") {
+	if err != nil || !strings.Contains(got.Instruction, "only if it answers") {
 		t.Errorf("without an answer: %+v, %v", got, err)
 	}
 	got, err = servicetest.Run[searchResult](t.Context(), t, tools, "search_policies", `{"query":"privacy","full":true}`)
@@ -258,7 +258,7 @@ func TestAPassageThatIsNearInMeaningOnlyHasANote(t *testing.T) {
 		legs = resp.GetLegs()
 	}
 	shown, err := servicetest.Run[searchResult](t.Context(), t, toolsFor(c, ""), "search_policies", `{"query":"`+question+`"}`)
-	if err != nil || len(shown.Passages) == 0 || !strings.Contains(shown.Note, "only if it answers") {
+	if err != nil || len(shown.Passages) == 0 || !strings.Contains(shown.Instruction, "only if it answers") {
 		t.Errorf("the model is told %+v, %v", shown, err)
 	}
 }

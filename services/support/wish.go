@@ -103,11 +103,11 @@ func (t *turnTools) answerWish(ctx context.Context, f orders.WithActions, in wis
 		}
 		switch {
 		case why != "" && len(a.GetItems()) == 0:
-			r.Note = "Say that the store's documents exclude it: \"" + strings.TrimRight(why, ".") + "\"."
+			r.Instruction = "Say that the store's documents exclude it: \"" + strings.TrimRight(why, ".") + "\"."
 		case comesBack(a.GetKind()) && t.used(in):
-			r.Note = "Say from the store's documents (search_policies), without a button, whether used or opened goods can come back."
+			r.Instruction = "Say from the store's documents (search_policies), without a button, whether used or opened goods can come back."
 		case len(meant) > 0 && len(a.GetItems()) > 0 && len(units) == 0:
-			r.Note = "Say that it is not possible for the item that the shopper means."
+			r.Instruction = "Say that it is not possible for the item that the shopper means."
 		default:
 			t.propose(f.Order, a, units, in)
 			r.Buttons = append(r.Buttons, actionName(a.GetKind()))

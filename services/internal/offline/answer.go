@@ -387,7 +387,7 @@ func (c *conversation) offer(p map[string]any) string {
 
 func (c *conversation) passages(o map[string]any) string {
 	found := list(o["passages"])
-	if str(o, "note") != "" { // it says that none of them may answer
+	if has(o, "instruction") { // none of them may answer
 		return ""
 	}
 	var out []string
@@ -413,7 +413,7 @@ func rendered(r result, o map[string]any) string {
 	for _, key := range slices.Sorted(maps.Keys(o)) {
 		v := str(o, key)
 		switch {
-		case v == "" || key == "note":
+		case v == "" || key == "note" || key == "instruction":
 		case slices.Contains(slices.Collect(maps.Values(r.args)), any(v)):
 			head = v + ": "
 		default:

@@ -34,6 +34,8 @@ type progress struct {
 
 	findings *Findings     // what a final tool leaves
 	claims   *claimChecker // drops or corrects sentences
+	notes    toolNotes     // drops sentences that are for the model
+	noted    bool          // it dropped one
 
 	capture bool // spans may hold content
 
@@ -63,6 +65,7 @@ func (p *progress) stepText() string { return p.sent.String()[p.start:] }
 func (p *progress) run(ctx context.Context, run *agentloop.Conversation) (*agentloop.Result, error) {
 	for !run.Done() {
 		p.flushUsage()
+		p.notes.add(run.Messages())
 		for ev := range run.Step(ctx) {
 			p.noteUsage(run.Result().Usage)
 			p.handle(ctx, ev)
@@ -250,6 +253,10 @@ func (p *progress) shown(sentence string) string {
 		return ""
 	}
 	p.resumed = false
+	if p.notes.has(sentence, p.claims.turn.Language) {
+		p.noted = true
+		return ""
+	}
 	return p.supported(p.apologies.Once(sentence))
 }
 

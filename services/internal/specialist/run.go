@@ -78,7 +78,7 @@ func (s *Server) answer(
 	_, passedOn := turn.ending()
 	silent := p.stepText() == "" && passedOn == nil
 	fallback := ""
-	if silent && (err != nil && result.FinishReason != agentloop.FinishCanceled || isCut(run) || p.quote.Dropped() || p.dropped) {
+	if silent && (err != nil && result.FinishReason != agentloop.FinishCanceled || isCut(run) || p.quote.Dropped() || p.dropped || p.noted) {
 		fallback = turn.fallbackText(turn.Language)
 	}
 	switch {
@@ -86,7 +86,7 @@ func (s *Server) answer(
 		p.write(fallback)
 	case p.stepText() == "" && err != nil:
 		return nil, modelError(err)
-	case silent && len(claims.lost) > 0: // nothing but claims without support
+	case silent && (len(claims.lost) > 0 || p.noted): // nothing but claims without support, or a tool's notes
 		p.write(fmt.Sprintf(wording.In(turn.Language).Unanswered, text.OneLine(req.GetSubQuery())))
 	case silent && p.dropped:
 		return nil, modelError(agentloop.ErrNoAnswer)
