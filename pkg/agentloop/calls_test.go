@@ -295,6 +295,28 @@ func TestParametersMayBeNarrowed(t *testing.T) {
 	}
 }
 
+func TestOpenEnumsAreProposals(t *testing.T) {
+	narrow := func(tool agentloop.Tool) agentloop.Tool {
+		tool.Parameters = json.RawMessage(`{"type":"object","properties":{"text":{"type":"string","enum":["yes","no"]}},"required":["text"]}`)
+		return tool
+	}
+	open := narrow(echo("echo"))
+	open.OpenEnums = true
+	for _, text := range []string{"maybe", "yes"} {
+		if shown, _ := answer(t, agentloop.Config{}, open, call("echo", `{"text":"`+text+`"}`)); strings.HasPrefix(shown, "Error: ") {
+			t.Errorf("%s: %s", text, shown)
+		}
+	}
+	for _, arguments := range []string{`{"text":["a","b"]}`, `{}`, `{"text":"yes","customer":"c-18"}`} {
+		if shown, _ := answer(t, agentloop.Config{}, open, call("echo", arguments)); !strings.HasPrefix(shown, "Error: ") {
+			t.Errorf("%s was taken: %s", arguments, shown)
+		}
+	}
+	if shown, _ := answer(t, agentloop.Config{}, narrow(echo("echo")), call("echo", `{"text":"maybe"}`)); !strings.HasPrefix(shown, "Error: ") {
+		t.Errorf("a closed enum with the same text is open: %s", shown)
+	}
+}
+
 // Arguments as weak models write them. Each is refused without coercion.
 func TestArgumentsAreCoerced(t *testing.T) {
 	type place struct {

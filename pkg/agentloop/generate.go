@@ -79,7 +79,7 @@ func (cfg GenerateConfig) compile(t reflect.Type) (*Loop, *schema, error) {
 	s, err := (*schema)(nil), error(nil)
 	if cfg.Schema == nil {
 		s = schemaOf(t, false)
-	} else if s, err = parseSchema(cfg.Schema, false); err != nil {
+	} else if s, err = parseSchema(cfg.Schema, false, false); err != nil {
 		return nil, nil, fmt.Errorf("agentloop: GenerateConfig.Schema: %w", err)
 	}
 	loop, err := New(Config{

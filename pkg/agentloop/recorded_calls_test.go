@@ -41,7 +41,7 @@ func (a *accepted) add(t *testing.T, tools recordedTools, m recordedMessage) {
 			if tool.Function.Name != call.Name {
 				continue
 			}
-			s, err := parseSchema(tool.Function.Parameters, false)
+			s, err := parseSchema(tool.Function.Parameters, false, false)
 			if err != nil {
 				continue // a schema with references outside of it
 			}

@@ -113,11 +113,27 @@ func isClosed(s *jsonschema.Schema) bool {
 	return s.AdditionalProperties != nil && s.AdditionalProperties.Not != nil
 }
 
-// parseSchema compiles a schema that is given as text. See setClosed.
-func parseSchema(raw json.RawMessage, closed bool) (*schema, error) {
+// openEnums removes the enums from a schema.
+func openEnums(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	s.Enum = nil
+	for _, p := range s.Properties {
+		openEnums(p)
+	}
+	openEnums(s.Items)
+	openEnums(s.AdditionalProperties)
+}
+
+// parseSchema compiles a schema that is given as text. See setClosed and openEnums.
+func parseSchema(raw json.RawMessage, closed, open bool) (*schema, error) {
 	key := string(raw)
 	if closed {
 		key = "closed " + key
+	}
+	if open {
+		key = "open " + key
 	}
 	return cachedSchema(key, func() (*schema, error) {
 		var parsed jsonschema.Schema
@@ -126,6 +142,9 @@ func parseSchema(raw json.RawMessage, closed bool) (*schema, error) {
 		}
 		if closed {
 			setClosed(&parsed, true)
+		}
+		if open {
+			openEnums(&parsed)
 		}
 		return compileSchema(bytes.Clone(raw), &parsed)
 	})

@@ -23,6 +23,8 @@ type Tool struct {
 	// Final marks a tool whose successful call ends the run: the model is not asked again. Other calls of the same step still run.
 	// The run's text is what the model wrote beside the calls, which may be nothing. After a failed call the run goes on.
 	Final bool
+	// OpenEnums makes the enums in Parameters proposals: the model reads them, and a call with another text is accepted.
+	OpenEnums bool
 	// Timeout limits one call. Zero: the loop's ToolTimeout.
 	Timeout time.Duration
 	// Run performs a call whose arguments fit the schema. The value is marshalled to JSON for the model; a string or
@@ -76,12 +78,12 @@ func (t Tool) compile() (Tool, error) {
 	if t.Timeout < 0 {
 		return t, fmt.Errorf("tool %q has a negative timeout", t.Name)
 	}
-	if t.schema != nil && bytes.Equal(t.schema.raw, t.Parameters) {
+	if t.schema != nil && !t.OpenEnums && bytes.Equal(t.schema.raw, t.Parameters) {
 		return t, nil
 	}
 	var err error
 	narrowed := t.schema != nil // what In has no field for is refused still
-	if t.schema, err = parseSchema(t.Parameters, narrowed); err != nil {
+	if t.schema, err = parseSchema(t.Parameters, narrowed, t.OpenEnums); err != nil {
 		return t, fmt.Errorf("tool %q: parameters: %w", t.Name, err)
 	}
 	return t, nil

@@ -151,6 +151,7 @@ func (s *Service) tools(t *specialist.Turn) []agentloop.Tool {
 		return s.searchTool(ctx, t, version, in)
 	})
 	search.Parameters = oneLanguage // fitTools offers the translation where there is one to make
+	search.OpenEnums = true         // a category that the store does not have is searched for as words
 	compare := agentloop.NewTool(compareTool, compareDescription, func(ctx context.Context, in compareArgs) (comparedFacts, error) {
 		return s.compare(ctx, t, version, in)
 	})

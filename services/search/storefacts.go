@@ -1,6 +1,7 @@
 package search
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -20,15 +21,15 @@ import (
 // storeFacts are what the definition of search_catalog says of a store, so that a model asks in the words of its catalog.
 type storeFacts struct {
 	languages  []string // English names of the catalog's languages, the most frequent first
-	categories string   // names of categories, separated by semicolons; empty: there are too many to name
+	categories []string // names of categories; empty: there are too many to name
 	attributes string   // names of the attributes that most products have, separated by commas; empty: none
 }
 
 const (
 	// factsTTL is how long a model may read facts that a write has changed.
 	factsTTL = 30 * time.Second
-	// maxCategoryBytes bounds the names of categories: about a hundred tokens.
-	maxCategoryBytes = 400
+	// maxCategories and maxCategoryBytes bound the names of categories: about a hundred tokens.
+	maxCategories, maxCategoryBytes = 40, 400
 	// maxAttributes bounds the names of attributes.
 	maxAttributes = 20
 )
@@ -67,18 +68,25 @@ func factsOf(all *index.Statistics) storeFacts {
 	for _, l := range all.CatalogLanguages() {
 		facts.languages = append(facts.languages, display.English.Languages().Name(language.Make(l.Tag)))
 	}
-	names := slices.Sorted(maps.Values(all.Categories))
-	if facts.categories = strings.Join(names, "; "); len(facts.categories) > maxCategoryBytes {
-		facts.categories = strings.Join(slices.Sorted(maps.Keys(all.TopCategories)), "; ")
+	facts.categories = slices.Sorted(maps.Values(all.Categories))
+	if !fewNames(facts.categories) {
+		facts.categories = slices.Sorted(maps.Keys(all.TopCategories))
 	}
-	if len(facts.categories) > maxCategoryBytes {
-		facts.categories = ""
+	if !fewNames(facts.categories) {
+		facts.categories = nil
 	}
-	names = slices.SortedFunc(maps.Keys(all.Attributes), func(a, b string) int {
+	names := slices.SortedFunc(maps.Keys(all.Attributes), func(a, b string) int {
 		return cmp.Or(cmp.Compare(all.Attributes[b], all.Attributes[a]), strings.Compare(a, b))
 	})
-	facts.attributes = strings.Join(names[:min(maxAttributes, len(names))], ", ")
+	names = names[:min(maxAttributes, len(names))]
+	slices.Sort(names) // so that a count which changes does not change what providers of models have cached
+	facts.attributes = strings.Join(names, ", ")
 	return facts
+}
+
+// fewNames reports whether names of categories are few enough to be told with every call.
+func fewNames(names []string) bool {
+	return len(names) <= maxCategories && len(strings.Join(names, "; ")) <= maxCategoryBytes
 }
 
 // fit puts the facts into a definition of search_catalog.
@@ -89,17 +97,21 @@ func (f storeFacts) fit(tool *agentloop.Tool) {
 	if len(f.languages) > 1 {
 		tool.Parameters = severalLanguages
 	}
-	if f.categories != "" {
-		replaceText(tool, categoryText, f.categories)
+	if len(f.categories) > 0 {
+		replaceDescription(tool, categoryText, "enum", f.categories)
 	}
 	if f.attributes != "" {
-		replaceText(tool, attributesText, attributesText+"; recorded: "+f.attributes)
+		replaceDescription(tool, attributesText, "description", attributesText+"; recorded: "+f.attributes)
 	}
 }
 
-// replaceText puts one description in the place of another in the schema of a tool's arguments.
-func replaceText(tool *agentloop.Tool, old, replacement string) {
-	before, _ := json.Marshal(old) // strings always are JSON
-	after, _ := json.Marshal(replacement)
-	tool.Parameters = json.RawMessage(strings.Replace(string(tool.Parameters), string(before), string(after), 1))
+// replaceDescription puts a keyword with a value in the place of a description in the schema of a tool's arguments.
+func replaceDescription(tool *agentloop.Tool, description, keyword string, value any) {
+	before, _ := json.Marshal(description) // texts and lists of texts always are JSON
+	var after bytes.Buffer
+	e := json.NewEncoder(&after)
+	e.SetEscapeHTML(false) // "&" and "<" as a model reads them
+	_ = e.Encode(value)
+	tool.Parameters = json.RawMessage(strings.Replace(string(tool.Parameters),
+		`"description":`+string(before), `"`+keyword+`":`+strings.TrimSpace(after.String()), 1))
 }

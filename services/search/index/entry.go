@@ -122,10 +122,11 @@ func NewStatistics() Statistics {
 // Add adds a product, or with by -1 takes it out again.
 func (f *Statistics) Add(e *Entry, by int) {
 	for i, key := range e.Categories {
-		if adjust(f.CategoryProducts, key, by) {
-			f.Categories[key] = e.Product.GetCategoryPath()[i]
-		} else {
+		written, known := f.Categories[key], f.CategoryProducts[key] > 0
+		if !adjust(f.CategoryProducts, key, by) {
 			delete(f.Categories, key)
+		} else if name := e.Product.GetCategoryPath()[i]; by > 0 && (!known || name < written) {
+			f.Categories[key] = name // of several spellings the first, whatever the order of the products
 		}
 	}
 	f.Products += by
