@@ -62,6 +62,7 @@ func (ix backendUnderTest) suite(t *testing.T) {
 	}{
 		{"search tool knows the stores synonyms", ix.testSearchToolKnowsTheStoresSynonyms},
 		{"search products", ix.testSearchProducts},
+		{"ids come first", ix.testIDsComeFirst},
 		{"nothing found", ix.testNothingFound},
 		{"search tool", ix.testSearchTool},
 		{"an option of some is an attribute of others", ix.testAnOptionOfSomeIsAnAttributeOfOthers},

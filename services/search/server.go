@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -205,7 +206,10 @@ func (s *server) SearchProducts(
 		return nil, err
 	}
 	req.Query = catalog.Clean(req.GetQuery())
+	id := cmp.Or(asID(req.GetQuery()), req.GetQuery())
 	var f index.Result
+	var named *index.Entry
+	var variant *catalogv1.Variant
 	var languages []string
 	m := s.searcher.VectorQuery(ctx, s.backend, req.GetStoreId(), req.GetQuery(), req.GetSort())
 	err := s.backend.Read(ctx, req.GetStoreId(), nil, func(v *index.View) (err error) {
@@ -217,6 +221,9 @@ func (s *server) SearchProducts(
 			languages = append(languages, l.Tag)
 		}
 		f, err = s.searcher.Search(ctx, v, v.Query(s.vocabulary.Of(req.GetStoreId()), req.GetQuery()), index.NewFilter(req.GetFilter()), req.GetSort(), &m)
+		if err == nil {
+			named, variant, err = v.Exact(ctx, id)
+		}
 		return err
 	})
 	if err != nil {
@@ -230,6 +237,9 @@ func (s *server) SearchProducts(
 		if leg := s.searcher.RerankHits(ctx, req.GetQuery(), f.Hits); leg != "" {
 			legs = append(legs, leg)
 		}
+	}
+	if named != nil {
+		f.PutFirst(named, variant, index.NewFilter(req.GetFilter()), req.GetSort())
 	}
 	index.SortByAttribute(f.Hits, req.GetSort(), req.GetSortAttribute())
 	end := offset + orDefault(req.GetLimit(), defaultHits)

@@ -281,6 +281,82 @@ func (ix backendUnderTest) testSearchProducts(t *testing.T) {
 	}
 }
 
+func (ix backendUnderTest) testIDsComeFirst(t *testing.T) {
+	c := catalogv1.NewCatalogServiceClient(ix.dial(t, scripted.New()))
+	sku := func(id, title string, variants ...*catalogv1.Variant) *catalogv1.Product {
+		p := catalogtest.Thing(id, title)
+		p.Variants = variants
+		return p
+	}
+	put(t, c, "s1",
+		sku("KR-100", "blue kettle", catalogtest.Variant("KR-100-BLUE", 100, 1), catalogtest.Variant("4006381333931", 90, 2)),
+		sku("KR-200", "red kettle", catalogtest.Variant("KR-200-RED", 50, 1), catalogtest.Variant("std-1", 50, 0)),
+		sku("lamp", "reading light", catalogtest.Variant("std-1", 70, 1)),
+		sku("LL-1", "garden lamp", catalogtest.Variant("LL-1", 80, 1)),
+		sku("KR-100X", "lid for the KR 100 kettle", catalogtest.Variant("std-2", 5, 1)),
+	)
+	for query, want := range map[string]struct {
+		id      string // of the first hit; empty: there is none
+		variant string // the one that matched; empty: not that of the query
+	}{
+		"KR-100":             {"KR-100", ""},
+		"[kr-100]":           {"KR-100", ""},
+		"product id: KR-200": {"KR-200", ""},
+		"lamp":               {"lamp", ""},
+		"kr-100-blue":        {"KR-100", "KR-100-BLUE"},
+		"4006381333931":      {"KR-100", "4006381333931"},
+		"SKU KR-200-RED":     {"KR-200", "KR-200-RED"},
+		"std-1":              {"", ""}, // several products have it
+		"4006381333932":      {"", ""},
+	} {
+		resp, err := c.SearchProducts(t.Context(), &catalogv1.SearchProductsRequest{StoreId: "s1", Query: query})
+		if err != nil {
+			t.Fatal(err)
+		}
+		hits := slices.DeleteFunc(resp.GetHits(), (*catalogv1.Hit).GetPartial)
+		if want.id == "" {
+			if len(hits) > 0 || resp.GetTotalCount() > 0 {
+				t.Errorf("%s: %v", query, hits)
+			}
+			continue
+		}
+		if len(hits) == 0 || hits[0].GetProduct().GetProductId() != want.id || int(resp.GetTotalCount()) < len(hits) || hits[0].GetScore() <= 0 {
+			t.Errorf("%s: %d hits of %d, %v", query, len(hits), resp.GetTotalCount(), hits)
+			continue
+		}
+		if want.variant != "" && !slices.Equal(hits[0].GetMatchedVariantIds(), []string{want.variant}) {
+			t.Errorf("%s: variants %v", query, hits[0].GetMatchedVariantIds())
+		}
+		if i := slices.IndexFunc(hits[1:], func(h *catalogv1.Hit) bool { return h.GetProduct().GetProductId() == want.id }); i >= 0 {
+			t.Errorf("%s: the product comes twice", query)
+		}
+	}
+	resp, err := c.SearchProducts(t.Context(), &catalogv1.SearchProductsRequest{
+		StoreId: "s1", Query: "KR-100", Filter: &catalogv1.Filter{MaxPrice: catalogtest.Eur(80)},
+	})
+	if err != nil || len(resp.GetHits()) > 0 && resp.GetHits()[0].GetProduct().GetProductId() == "KR-100" {
+		t.Errorf("a product that the filter excludes: %v, %v", resp.GetHits(), err)
+	}
+	// The index follows what is written: of the two that had the variant one is left, and another loses its own.
+	if _, err := c.DeleteProduct(t.Context(), &catalogv1.DeleteProductRequest{StoreId: "s1", ProductId: "lamp"}); err != nil {
+		t.Fatal(err)
+	}
+	put(t, c, "s1", sku("KR-100", "blue kettle", catalogtest.Variant("KR-100-GREEN", 100, 1)))
+	for query, want := range map[string]string{"std-1": "KR-200", "4006381333931": "", "KR-100-green": "KR-100"} {
+		resp, err := c.SearchProducts(t.Context(), &catalogv1.SearchProductsRequest{StoreId: "s1", Query: query, Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if hits := slices.DeleteFunc(resp.GetHits(), (*catalogv1.Hit).GetPartial); len(hits) > 0 && resp.GetTotalCount() > 0 {
+			got = hits[0].GetProduct().GetProductId()
+		}
+		if want != got {
+			t.Errorf("after the writes, %s finds %q, want %q", query, got, want)
+		}
+	}
+}
+
 func (ix backendUnderTest) testNothingFound(t *testing.T) {
 	c := load(t, ix.dial(t, scripted.New()), "s1")
 	for name, tc := range map[string]struct {

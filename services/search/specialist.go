@@ -270,10 +270,10 @@ func (s *Service) look(
 	ctx context.Context, v *index.View, words *index.Vocabulary, in bilingualArgs, ask string, m *index.VectorQuery,
 ) (outcome, error) {
 	p := newPlan(v, in.searchArgs)
-	if es, err := v.Index.Products(ctx, []string{in.Query}); err != nil {
+	if e, variant, err := v.Exact(ctx, in.Query); err != nil {
 		return outcome{}, err
-	} else if es[0] != nil {
-		return named(es[0], p), nil
+	} else if e != nil {
+		return named(e, variant, p), nil
 	}
 	f, err := s.searcher.Search(ctx, v, v.Query(words, p.text), index.NewFilter(p.filter), p.by, m)
 	if err != nil {
@@ -382,9 +382,12 @@ func (s *Service) rerankListed(ctx context.Context, text string, all []index.Hit
 	}
 }
 
-// named is the outcome of a look-up by product id: the product, in any stock.
-func named(e *index.Entry, p plan) outcome {
+// named is the outcome of a look-up by the id of a product, or of a variant unless that is nil: the product, in any stock.
+func named(e *index.Entry, variant *catalogv1.Variant, p plan) outcome {
 	h := index.Hit{Candidate: index.Candidate{Entry: e}, Variants: index.NewFilter(p.filter).Admit(e)}
+	if slices.Contains(h.Variants, variant) {
+		h.Variants = []*catalogv1.Variant{variant}
+	}
 	notes := p.notes // such as that no product of the store has a colour to choose
 	if len(h.Variants) == 0 {
 		h.Variants = e.Product.GetVariants()

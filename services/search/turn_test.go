@@ -93,6 +93,24 @@ func TestSearchToolOnIDs(t *testing.T) {
 	}
 }
 
+func TestSearchToolOnTheIDOfAVariant(t *testing.T) {
+	service := backendUnderTest{}.service(t, Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}})
+	kettle := catalogtest.Thing("KR-100", "kettle")
+	kettle.Variants = []*catalogv1.Variant{
+		catalogtest.Variant("KR-100-B", 3900, 1, "colour", "blue"), catalogtest.Variant("KR-100-R", 4900, 1, "colour", "red"),
+	}
+	indextest.Put(t, service.store, "s1", kettle)
+	tool := service.tools(&specialist.Turn{Scope: scope.Scope{StoreID: "s1"}, Findings: &specialist.Findings{}})[0]
+	value, err := tool.Run(t.Context(), agentloop.ToolCall{Name: tool.Name, Arguments: `{"query":"SKU: kr-100-r"}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := value.(searchResult)
+	if len(got.Products) != 1 || got.Products[0].ProductID != "KR-100" || got.PriceRange != "49.00 EUR" || got.Note != "" {
+		t.Errorf("%+v, want the red kettle alone", got)
+	}
+}
+
 // commands counts what Redis is asked.
 type commands struct{ n atomic.Int64 }
 

@@ -245,7 +245,8 @@ func (emptyIndex) Match(context.Context, Query) (Matches, error) { return emptyI
 func (emptyIndex) Products(_ context.Context, ids []string) ([]*Entry, error) {
 	return make([]*Entry, len(ids)), nil
 }
-func (emptyIndex) SimilarIDs(string) []string { return nil }
+func (emptyIndex) Variant(context.Context, string) (*Entry, error) { return nil, nil }
+func (emptyIndex) SimilarIDs(string) []string                      { return nil }
 func (emptyIndex) Any(_ context.Context, needs ...Constraint) ([]bool, error) {
 	return make([]bool, len(needs)), nil
 }

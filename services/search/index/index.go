@@ -71,6 +71,8 @@ type Index interface {
 	Match(ctx context.Context, q Query) (Matches, error)
 	// Products returns the products of identifiers as models write them, in order, nil where there is none.
 	Products(ctx context.Context, ids []string) ([]*Entry, error)
+	// Variant returns the product that has a variant whose VariantKey is key. Nil: none has, or several have.
+	Variant(ctx context.Context, key string) (*Entry, error)
 	// SimilarIDs returns identifiers of products that differ little from an unknown one. Nil: the backend finds none.
 	SimilarIDs(id string) []string
 }

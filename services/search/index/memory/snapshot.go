@@ -26,6 +26,7 @@ type snapshot struct {
 	position   catalog.Position
 	entries    map[string]*place
 	folded     map[string]string // catalog.IDKey -> product id
+	variants   variantIndex
 	index      lexicalIndex
 	statistics index.Statistics
 	grams      index.GramCounts
@@ -38,7 +39,7 @@ type place struct{ *index.Entry }
 
 // newSnapshot returns an empty catalog over an empty index.
 func newSnapshot(words lexicalIndex) *snapshot {
-	return &snapshot{entries: make(map[string]*place), folded: make(map[string]string), index: words, statistics: index.NewStatistics()}
+	return &snapshot{entries: make(map[string]*place), folded: make(map[string]string), variants: make(variantIndex), index: words, statistics: index.NewStatistics()}
 }
 
 // view is the snapshot as a read sees it.
@@ -112,6 +113,7 @@ func (v *snapshot) update(put []*catalogv1.Product, removed []string) {
 	for _, id := range removed {
 		if p := v.entries[id]; p != nil {
 			v.statistics.Add(p.Entry, -1)
+			v.variants.add(p.Entry, -1)
 			delete(v.entries, id)
 		}
 		if v.folded[catalog.IDKey(id)] == id {
@@ -124,9 +126,11 @@ func (v *snapshot) update(put []*catalogv1.Product, removed []string) {
 		e := entries[i]
 		if old := v.entries[e.ID()]; old != nil {
 			v.statistics.Add(old.Entry, -1)
+			v.variants.replace(old.Entry, e)
 			old.Entry = e
 		} else {
 			v.entries[e.ID()] = &place{e}
+			v.variants.add(e, 1)
 		}
 		v.folded[catalog.IDKey(e.ID())] = e.ID()
 		v.statistics.Add(e, 1)
@@ -229,6 +233,23 @@ func (v *snapshot) Products(_ context.Context, ids []string) ([]*index.Entry, er
 		out[i] = v.product(id)
 	}
 	return out, nil
+}
+
+// Variant implements index.Index.
+func (v *snapshot) Variant(_ context.Context, key string) (*index.Entry, error) {
+	o := v.variants[hashOf(key)]
+	switch p := v.entries[o.product]; {
+	case o.products != 1:
+	case p != nil && p.Variant(key) != nil:
+		return p.Entry, nil
+	case o.product == "":
+		for _, p := range v.entries {
+			if p.Variant(key) != nil {
+				return p.Entry, nil
+			}
+		}
+	}
+	return nil, nil
 }
 
 // Match implements index.Index.

@@ -74,6 +74,25 @@ func (s *storeIndex) Products(ctx context.Context, ids []string) ([]*index.Entry
 	return out, nil
 }
 
+// Variant implements index.Index.
+func (s *storeIndex) Variant(ctx context.Context, key string) (*index.Entry, error) {
+	objects, _, err := s.find(ctx, weaviate.Select{Where: weaviate.HasAny(propKeys, variantFactKey(key))})
+	if err != nil {
+		return nil, err
+	}
+	var found *index.Entry
+	for _, object := range objects {
+		if object.Variant(key) == nil {
+			continue // it was written meanwhile
+		}
+		if found != nil {
+			return nil, nil
+		}
+		found = object.Entry
+	}
+	return found, nil
+}
+
 // find returns the first products that a query finds. With more, there may be others.
 func (s *storeIndex) find(ctx context.Context, q weaviate.Select) (found []*document, more bool, err error) {
 	q.Limit, q.Properties = ranked, []string{propProduct, propHash}

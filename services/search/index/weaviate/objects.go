@@ -23,7 +23,7 @@ import (
 
 // clusterSchema numbers the layout of a object, and with it the collection. Raise it with every change to properties, to tokens,
 // or to what words and keys are made of; the next start then fills a new collection while searches go on in the old one.
-const clusterSchema = 4
+const clusterSchema = 5
 
 // Properties of an object. Beside them, it has the searched fields by their names.
 const (
@@ -150,6 +150,7 @@ func brandKey(name string) string         { return factKey("b:", name) }
 func tagKey(name string) string           { return factKey("t:", name) }
 func currencyKey(code string) string      { return factKey("u:", code) }
 func idFactKey(id string) string          { return factKey("i:", catalog.IDKey(id)) }
+func variantFactKey(key string) string    { return factKey("v:", key) }
 func attributeKey(name, v string) string  { return factKey("a:", name+"="+v) }
 func optionKey(name, value string) string { return factKey("o:", name+"="+value) }
 
@@ -180,6 +181,9 @@ func keysOf(e *index.Entry) []string {
 	}
 	for i, v := range e.Product.GetVariants() {
 		out[currencyKey(v.GetPrice().GetCurrencyCode())] = true
+		if key := index.VariantKey(v.GetVariantId()); key != "" {
+			out[variantFactKey(key)] = true
+		}
 		for name, value := range e.Options[i] {
 			out[optionKey(name, value)] = true
 			if name == "colour" {

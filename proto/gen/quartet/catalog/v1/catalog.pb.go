@@ -1879,7 +1879,8 @@ type SearchProductsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Store to search. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
-	// Query in plain words, at most 1,000 characters. Empty: all products that pass the filter.
+	// Query in plain words, at most 1,000 characters. Empty: all products that pass the filter. The id of a product finds that product
+	// first, and so does the id of a variant that has a digit, at least four characters, and that no other product has.
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	// Conditions for all hits. Absent: none.
 	Filter *Filter `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
