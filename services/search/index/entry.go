@@ -109,13 +109,14 @@ type Statistics struct {
 	TopCategories    map[string]int    // categories as written that are first in their path -> products
 	Currencies       map[string]int    // -> variants
 	Languages        map[string]int    // tags -> products that have texts in the language
+	Brands           map[string]int    // words of brands -> products
 }
 
 func NewStatistics() Statistics {
 	return Statistics{
 		Categories: make(map[string]string), Tags: make(map[string]int), Attributes: make(map[string]int),
 		Options: make(map[string]int), CategoryProducts: make(map[string]int), TopCategories: make(map[string]int), Currencies: make(map[string]int),
-		Languages: make(map[string]int),
+		Languages: make(map[string]int), Brands: make(map[string]int),
 	}
 }
 
@@ -147,6 +148,9 @@ func (f *Statistics) Add(e *Entry, by int) {
 	}
 	for tag := range e.languages() {
 		adjust(f.Languages, tag, by)
+	}
+	if brand := brandKey(catalog.Words(e.Product.GetBrand())); brand != "" {
+		adjust(f.Brands, brand, by)
 	}
 	if e.isGift() {
 		f.Gifts += by
@@ -200,7 +204,7 @@ func (v *View) Query(vocabulary *Vocabulary, text string) Query {
 	if v.Statistics.Gifts == 0 {
 		text = strings.Join(withoutGifts(catalog.Words(text)), " ")
 	}
-	return vocabulary.Parse(text, v.Statistics.QueryLanguages()...)
+	return vocabulary.parse(text, v.Statistics.QueryLanguages(), v.Statistics.Brands)
 }
 
 // Compare orders by score, the higher first, and then by title.

@@ -129,7 +129,7 @@ type translation struct {
 
 // toEnglish translates a query if most of its words are in a language that the store has no products in. Otherwise it returns the query.
 // A store whose products are not in English is asked in the shopper's words.
-func (v *Vocabulary) toEnglish(query string, spoken []*Language) translation {
+func (v *Vocabulary) toEnglish(query string, spoken []*Language, brands map[string]int) translation {
 	best, most := translation{text: query}, 0
 	if spoken[0] != English {
 		return best
@@ -143,16 +143,33 @@ func (v *Vocabulary) toEnglish(query string, spoken []*Language) translation {
 		if slices.Contains(spoken, d.Language) {
 			continue
 		}
-		if translated, more := d.translate(v.Lexicons[d.Language], ws, isEnglish); more > most {
+		if translated, more := d.translate(v.Lexicons[d.Language], ws, isEnglish, brands); more > most {
 			best, most = translated, more
 		}
 	}
 	return best
 }
 
-// translate translates what the dictionary has and keeps other words, such as names. more is how many more words are
+// longestBrand is the number of words in the longest brand that is told from other words.
+const longestBrand = 3
+
+// brandKey is a brand as Statistics has it.
+func brandKey(ws []string) string { return strings.Join(ws, " ") }
+
+// brandAt returns how many of the words from one on are a brand. 0: none.
+func brandAt(ws []string, brands map[string]int) int {
+	for n := min(longestBrand, len(ws)); n > 0; n-- {
+		if brands[brandKey(ws[:n])] > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// translate translates what the dictionary has and keeps other words, such as names. A brand is kept, and a word of the language that it
+// is may also be meant: a query for "braun" is for the brand rather than for what is brown. more is how many more words are
 // of its language alone than of English alone. It is zero if no word is translated that tells products apart.
-func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) bool) (t translation, more int) {
+func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) bool, brands map[string]int) (t translation, more int) {
 	t.others = make(map[string][]string)
 	var out, phrase []string
 	folded := d.folded(ws)
@@ -183,6 +200,17 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 	content := false
 	for at := 0; at < len(ws); {
 		w, parts := ws[at], ""
+		small := x.stop[w] || x.words.prepositions[w]
+		if n := brandAt(ws[at:], brands); n > 1 || n == 1 && !small {
+			for i := at; i < at+n; i++ {
+				add(ws[i], true)
+			}
+			if n == 1 {
+				t.others[w] = d.lookup(folded[at])
+			}
+			at += n
+			continue
+		}
 		n := min(max(1, d.longest[d.Stem(folded[at])]), len(ws)-at)
 		meanings := d.lookup(folded[at : at+n]...)
 		for meanings == nil && n > 0 {

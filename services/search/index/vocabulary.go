@@ -137,7 +137,12 @@ func (v *Vocabulary) Parse(query string, spoken ...*Language) Query {
 	if len(spoken) == 0 {
 		spoken = Languages[:1]
 	}
-	translated := v.toEnglish(query, spoken)
+	return v.parse(query, spoken, nil)
+}
+
+// parse is Parse for a store with brands, which are not translated.
+func (v *Vocabulary) parse(query string, spoken []*Language, brands map[string]int) Query {
+	translated := v.toEnglish(query, spoken, brands)
 	ws := catalog.Words(translated.text)
 	best, most := spoken[0], 0
 	for _, l := range spoken {

@@ -101,6 +101,37 @@ func (x suite) testCategoriesAreNamedInThePluralOfTheirLanguage(t *testing.T) {
 	}
 }
 
+// A brand that is a word of another language is not read as that word.
+func (x suite) testBrandsAreNotTranslated(t *testing.T) {
+	product := func(id, title, brand, description string) *catalogv1.Product {
+		p := catalogtest.Described(id, title, description, "Things")
+		p.Brand = brand
+		return p
+	}
+	v := x.view(t, []*catalogv1.Product{
+		product("SCARF", "Winter scarf", "Grau", "A long scarf of wool for the cold."),
+		product("GREY", "Grey scarf", "Dotterel", "A short scarf for the spring and the autumn."),
+		product("HAT", "Grey hat", "Dotterel", "A hat for the rain."),
+		product("MUG", "Enamel mug", "De", "A mug for the camp."),
+	})
+	for query, want := range map[string]string{
+		"grau":           "SCARF",
+		"Grau Schal":     "SCARF",
+		"schal von Grau": "SCARF",
+		"grauer Schal":   "GREY", // the brand has no ending
+		"graue Mütze":    "HAT",
+		"taza de metal":  "MUG",
+	} {
+		if got := HitIDs(t, v, query, nil, catalogv1.Sort_SORT_UNSPECIFIED); len(got) == 0 || got[0] != want {
+			t.Errorf("%q finds %v, want %s first", query, got, want)
+		}
+	}
+	without := x.view(t, []*catalogv1.Product{product("GREY", "Grey scarf", "Dotterel", "A short scarf for the spring and the autumn.")})
+	if got := HitIDs(t, without, "grau Schal", nil, catalogv1.Sort_SORT_UNSPECIFIED); !slices.Equal(got, []string{"GREY"}) {
+		t.Errorf("in a store without the brand: %v", got)
+	}
+}
+
 // A store may sell in two languages, and each shopper is understood in one.
 func (x suite) testCatalogInTwoLanguages(t *testing.T) {
 	v := x.view(t, slices.Concat(catalogtest.German(), catalogtest.French()))

@@ -307,7 +307,7 @@ func TestEverythingIsListedAsOfNow(t *testing.T) {
 func TestStatisticsFollowTheCatalog(t *testing.T) {
 	v := newSnapshot(noIndex{})
 	gift := catalogtest.Thing("P-1", "mug")
-	gift.Tags, gift.CategoryPath = []string{"gift"}, []string{"Mugs"}
+	gift.Tags, gift.CategoryPath, gift.Brand = []string{"gift"}, []string{"Mugs"}, "Blue-Tit & Sons"
 	gift.Attributes = []*catalogv1.Attribute{catalogtest.Text("glaze", "blue")}
 	gift.Variants[0].Options = map[string]string{"size": "L"}
 	empty := v.statistics
@@ -317,6 +317,7 @@ func TestStatisticsFollowTheCatalog(t *testing.T) {
 		Products: 2, TopCategories: map[string]int{"Mugs": 1, "Things": 1}, Currency: "EUR", Gifts: 1, Categories: map[string]string{"mug": "Mugs", "thing": "Things"},
 		Tags: map[string]int{"gift": 1}, Attributes: map[string]int{"glaze": 1}, Options: map[string]int{"size": 1},
 		CategoryProducts: map[string]int{"mug": 1, "thing": 1}, Currencies: map[string]int{"EUR": 2}, Languages: map[string]int{"en": 2},
+		Brands: map[string]int{"blue tit sons": 1},
 	}
 	if diff := cmp.Diff(want, v.statistics, cmp.AllowUnexported(index.Statistics{})); diff != "" {
 		t.Errorf("after two products (-want +got):\n%s", diff)

@@ -273,7 +273,7 @@ func statisticsOf(e *index.Entry, ps index.FieldTerms) map[string]int {
 	}
 	for kind, counts := range map[string]map[string]int{
 		"tag|": f.Tags, "attribute|": f.Attributes, "option|": f.Options, "broadest|": f.TopCategories, "currency|": f.Currencies,
-		"language|": f.Languages,
+		"language|": f.Languages, "brand|": f.Brands,
 	} {
 		for name, n := range counts {
 			out[kind+name] = n
@@ -323,6 +323,8 @@ func (m manifest) statistics(ctx context.Context, collection string) (f index.St
 			f.Currencies[name] = n
 		case "language":
 			f.Languages[name] = n
+		case "brand":
+			f.Brands[name] = n
 		case "path":
 			key, as, _ := strings.Cut(name, "|")
 			f.CategoryProducts[key] += n
