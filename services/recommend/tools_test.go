@@ -83,6 +83,7 @@ func TestCartContextWithChanges(t *testing.T) {
 		err     string
 	}{
 		"more of an item, by title":      {`[{"product":"fell boot","add":1}]`, []string{"2 BOOT-1/s42", "1 SOCK-1/std"}, "354.85 EUR", ""},
+		"in another number":              {`[{"product":"fell boots"}]`, []string{"2 BOOT-1/s42", "1 SOCK-1/std"}, "354.85 EUR", ""},
 		"one unit without a number":      {`[{"product":"SOCK-1"}]`, []string{"1 BOOT-1/s42", "2 SOCK-1/std"}, "199.85 EUR", ""},
 		"a number in all":                {`[{"product":"SOCK-1","quantity":3}]`, []string{"1 BOOT-1/s42", "3 SOCK-1/std"}, "214.80 EUR", ""},
 		"an item less":                   {`[{"product":"BOOT-1","quantity":0}]`, []string{"1 SOCK-1/std"}, "14.95 EUR", ""},

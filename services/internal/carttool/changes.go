@@ -164,14 +164,14 @@ func find(ctx context.Context, catalog catalogv1.CatalogServiceClient, storeID, 
 	return nil, fmt.Errorf("the store has no product %q; give the product_id or the exact title", name)
 }
 
-// names reports whether a name means a title: all its words are the title's.
+// names reports whether a name means a title: all its words are the title's, in whatever number.
 func names(title, name string) bool {
 	words := make(map[string]bool)
 	for _, w := range text.Words(title) {
-		words[strings.ToLower(w.Text)] = true
+		words[text.Singular(text.Fold(w.Text))] = true
 	}
 	all := text.Words(name)
-	return len(all) > 0 && !slices.ContainsFunc(all, func(w text.Word) bool { return !words[strings.ToLower(w.Text)] })
+	return len(all) > 0 && !slices.ContainsFunc(all, func(w text.Word) bool { return !words[text.Singular(text.Fold(w.Text))] })
 }
 
 // variant returns the id of the only variant with the options, or "" if no options are given.

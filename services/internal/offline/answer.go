@@ -82,6 +82,8 @@ func (c *conversation) tell(r result) string {
 		return c.say("person")
 	case !r.ok && r.name == lookupOrder:
 		return c.say("signIn")
+	case !r.ok && r.name == promotions && has(r.args, "changes"):
+		return c.say("whichProduct")
 	case !r.ok && r.name == cartContext && is("add", c.ask):
 		return c.say("noChange")
 	case !r.ok:
@@ -352,6 +354,13 @@ func (c *conversation) offers(r result, o map[string]any) string {
 		about = append(about, c.say("together", strings.Join(texts(t["codes"]), ", "), str(t, "saving")))
 	}
 	head := c.say("offers")
+	if has(r.args, "changes") {
+		about = append([]string{c.say("wouldBe", strings.Join(texts(o["cart"]), "; ")), c.say("subtotal", str(o, "cart_subtotal"))}, about...)
+		if total := str(dict(o["with_codes"]), "total"); total != "" {
+			about = append(about, c.say("total", total))
+		}
+		return strings.Join(about, " ")
+	}
 	switch {
 	case len(named) > 0:
 		return strings.Join(about, " ")

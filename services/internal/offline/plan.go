@@ -73,6 +73,10 @@ func (c *conversation) passOn() []call {
 	ofProduct := searching && len(name) > 0
 	own := mineRE.MatchString(c.ask) && wanted(c.ask, "cancel", "exchange", "change_address", "return", "status") != ""
 	switch {
+	case c.supposed() != nil && len(codes(c.ask)) > 0 && !c.has(promotions):
+		return c.passTo("promotions")
+	case c.supposed() != nil && searching:
+		return c.passTo("recommend")
 	case (c.has(lookupOrder) || c.has(policies)) && len(codes(c.ask)) == 0:
 	case own || is("person", c.ask) && len(name) < 3:
 		return c.passTo("support")
@@ -182,6 +186,9 @@ func (c *conversation) productQuery(s string) object {
 
 // meant is what a pronoun stands for: a line of the last answer's list, or what was asked before.
 func (c *conversation) meant(s string) []string {
+	if id := c.shown(s); id != "" {
+		return []string{id}
+	}
 	listed := listedRE.FindAllStringSubmatch(c.told, -1)
 	if len(listed) == 1 {
 		return strings.Fields(listed[0][1])
@@ -200,7 +207,7 @@ func (c *conversation) planRecommend() []call {
 	}
 	want := wanted(c.ask, "add", "remove", "gift", "alternative", "pairs", "cart")
 	n, rest := quantity(c.ask)
-	product := strings.Join(productWords(rest, c.lang), " ")
+	product := cmp.Or(c.shown(rest), strings.Join(productWords(rest, c.lang), " "))
 	named := properRE.FindString(r.rest)
 	if want == "pairs" && !is("cart", c.ask) {
 		named = name
@@ -225,7 +232,11 @@ func (c *conversation) planRecommend() []call {
 	case want == "add" && product == "":
 		return []call{{askShopper, object{"question": c.say("what")}}}
 	case want == "add":
-		return []call{{cartContext, object{"changes": []any{object{"product": product, "add": n}}}}}
+		added := c.supposed()
+		if added == nil {
+			added = object{"product": product, "add": n}
+		}
+		return []call{{cartContext, object{"changes": []any{added}}}}
 	case want == "gift":
 		return like(object{"query": cmp.Or(name, want)})
 	case want == "alternative" && name != "" && cheaperRE.MatchString(c.ask):
@@ -248,6 +259,9 @@ var properRE = regexp.MustCompile(`\p{Lu}[\pL\pN'-]+(?: (?:\p{Lu}[\pL\pN'-]*|\d+
 func (c *conversation) planPromotions() []call {
 	name := strings.Join(productWords(offerWordsRE.ReplaceAllString(c.ask, "  "), c.lang), " ")
 	args := object{}
+	if added := c.supposed(); added != nil {
+		args["changes"], name = []any{added}, ""
+	}
 	switch named := codes(c.ask); {
 	case len(c.done) == 1 && has(c.done[0].args, "query") && !c.done[0].found(): // all of them, then
 	case len(c.done) > 0:
@@ -260,6 +274,47 @@ func (c *conversation) planPromotions() []call {
 		args["query"] = name
 	}
 	return []call{{promotions, args}}
+}
+
+// supposedRE is what a shopper asks to be priced in the cart: "what if I add the stove".
+var supposedRE = regexp.MustCompile(`(?i)(?:\bif (?:i|we) (?:\pL+ )?(?:add|added|put|take|took|buy|bought)|(?:^|[,.!]|\b(?:and|then|please|you))\s*(?:add|put|place)|\bsi (?:j['’]ajout\pL+|añado|añadiera|agrego|pongo))\s+(.+?)` +
+	`(?:\s+(?:to|in|into|dans|à|al|en)\s+(?:my|the|our|mon|le|mi|el|carrito|it)\b.*|\s+(?:and|et|y)\s+(?:tell|say|what|how|use|enter|dis|dime)\b.*|` +
+	`\s+(?:with|avec|con)\s.*|[,?!;.]|$)|\bwenn ich (.+?)\s+(?:hinzufüge|dazu\s?nehme|dazu\s?lege|in den (?:Warenkorb|Korb) lege)`)
+
+// supposed is the change of the cart that a price is asked for, nil for none.
+func (c *conversation) supposed() object {
+	m := supposedRE.FindStringSubmatch(c.ask)
+	if m == nil {
+		return nil
+	}
+	n, rest := 1, cmp.Or(m[1], m[2])
+	if at := quantityRE.FindStringIndex(rest); at != nil && at[0] == 0 { // not in a name: "the Gully 3 shoe"
+		n, rest = quantity(rest)
+	}
+	product := cmp.Or(c.shown(rest), strings.Join(productWords(rest, c.lang), " "))
+	if product == "" {
+		return nil
+	}
+	return object{"product": product, "add": n}
+}
+
+var (
+	shownRE  = regexp.MustCompile(`(?m)^\d+\. \{"product_id":"([^"]+)"`)
+	ordinals = []*regexp.Regexp{
+		words(`first erste[nrs]? premi[eè]re? primer[oa]?`), words(`second zweite[nrs]? deuxi[eè]me segund[oa]`),
+		words(`third dritte[nrs]? troisi[eè]me tercer[oa]?`), words(`fourth vierte[nrs]? quatri[eè]me cuart[oa]`),
+	}
+)
+
+// shown is the id of the product that a text means by its place among those shown last, "" for none.
+func (c *conversation) shown(s string) string {
+	all := shownRE.FindAllStringSubmatch(c.system, -1)
+	for i, ordinal := range ordinals {
+		if i < len(all) && ordinal.MatchString(s) {
+			return all[i][1]
+		}
+	}
+	return ""
 }
 
 // wishRE says that something is wanted done, not only known.
