@@ -257,7 +257,7 @@ func (m *model) decide(s Sample) decision {
 
 const (
 	joinedSamples  = 5000
-	joinedWeight   = 1
+	joinedWeight   = 0.5
 	shortestJoined = 8 // bytes of a part
 	longestJoined  = 120
 	longestPlain   = 45 // of half of the joined samples, whose requests are put plainly
@@ -296,8 +296,7 @@ func join(samples []Sample) []Sample {
 			}
 		}
 		single[key] = append(single[key], s.Message)
-		isName := strings.Count(s.Message, " ") < 2
-		if key.isPlain = n <= longestPlain && !isName; key.isPlain {
+		if key.isPlain = n <= longestPlain; key.isPlain {
 			single[key] = append(single[key], s.Message)
 		}
 	}
