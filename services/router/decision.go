@@ -195,18 +195,42 @@ func addOnce(d *routerv1.RoutingDecision, a *routerv1.Assignment) {
 // identify gives each assignment its identifier. An assignment for the same work as a provisional one keeps the
 // identifier and the reason of that one, which the specialist may have been told already.
 func (r *routing) identify(assignments []*routerv1.Assignment) {
+	kept := make(map[*routerv1.Assignment]bool)
+	for _, same := range []func(known, other string) bool{func(known, other string) bool { return known == other }, covers} {
+		for _, a := range assignments {
+			if kept[a] {
+				continue
+			}
+			i := slices.IndexFunc(r.provisional, func(p *routerv1.Assignment) bool {
+				return !kept[p] && p.GetSpecialist() == a.GetSpecialist() && p.GetRemappedFrom() == a.GetRemappedFrom() &&
+					same(p.GetSubQuery(), a.GetSubQuery())
+			})
+			if i >= 0 {
+				p := r.provisional[i]
+				a.AssignmentId, a.Reason = p.GetAssignmentId(), p.GetReason()
+				kept[a], kept[p] = true, true
+			}
+		}
+	}
 	next := len(r.provisional)
 	for _, a := range assignments {
-		same := slices.IndexFunc(r.provisional, func(p *routerv1.Assignment) bool {
-			return p.GetSpecialist() == a.GetSpecialist() && p.GetRemappedFrom() == a.GetRemappedFrom() && p.GetSubQuery() == a.GetSubQuery()
-		})
-		if same >= 0 {
-			a.AssignmentId, a.Reason = r.provisional[same].GetAssignmentId(), r.provisional[same].GetReason()
-			continue
+		if !kept[a] {
+			next++
+			a.AssignmentId = fmt.Sprintf("a%d", next)
 		}
-		next++
-		a.AssignmentId = fmt.Sprintf("a%d", next)
 	}
+}
+
+// covers reports whether an answer to one sub-query answers another: the words are the same, and the context in brackets that the other
+// has, the first one has too. A model words the context in its own way, or leaves out what a pronoun did not need.
+func covers(known, other string) bool {
+	words, context, _ := strings.Cut(known, classifier.AboutMark)
+	otherWords, otherContext, _ := strings.Cut(other, classifier.AboutMark)
+	if words != otherWords {
+		return false
+	}
+	has := classifier.ContentTerms(context)
+	return !slices.ContainsFunc(classifier.ContentTerms(otherContext), func(term string) bool { return !slices.Contains(has, term) })
 }
 
 // rounded rounds to three decimals.

@@ -220,8 +220,9 @@ func checkFinal(t *testing.T, req *routerv1.RouteRequest, provisional, final *ro
 			t.Fatalf("%v has a bad confidence", a)
 		}
 		for _, p := range provisional.GetAssignments() {
-			if (p.GetAssignmentId() == a.GetAssignmentId()) != (p.GetSpecialist() == a.GetSpecialist() &&
-				p.GetRemappedFrom() == a.GetRemappedFrom() && p.GetSubQuery() == a.GetSubQuery()) {
+			same := p.GetSpecialist() == a.GetSpecialist() && p.GetRemappedFrom() == a.GetRemappedFrom()
+			kept := p.GetAssignmentId() == a.GetAssignmentId()
+			if kept && !(same && covers(p.GetSubQuery(), a.GetSubQuery())) || same && p.GetSubQuery() == a.GetSubQuery() && !kept {
 				t.Fatalf("identifiers do not match work:\n%v\n%v", p, a)
 			}
 		}
@@ -333,4 +334,22 @@ func FuzzModelAnswer(f *testing.F) {
 		first, last := decide(t, req, answer, second)
 		checkFinal(t, req, first, last)
 	})
+}
+
+func TestAnAssignmentIsTheSameIfItSaysNoMore(t *testing.T) {
+	for _, c := range []struct {
+		known, other string
+		want         bool
+	}{
+		{"is it warm?", "is it warm?", true},
+		{"is it warm? (about: do you have a sleeping bag)", "is it warm?", true},
+		{"is it warm? (about: do you have a sleeping bag)", "is it warm? (about: sleeping bags)", true},
+		{"is it warm? (about: do you have a sleeping bag)", "is it warm? (about: the tent)", false},
+		{"is it warm?", "is it warm? (about: the tent)", false},
+		{"is it warm? (about: the tent)", "is the tent warm?", false},
+	} {
+		if got := covers(c.known, c.other); got != c.want {
+			t.Errorf("%q covers %q: %v, want %v", c.known, c.other, got, c.want)
+		}
+	}
 }

@@ -163,7 +163,7 @@ func (c *Classifier) classify(in Input) Result {
 	probabilities := m.setProbabilities(p)
 	set := decide(probabilities)
 	out.Confidence = fitted().calibration.confidence(calibrationInput(probabilities[set], set, len(cs), len(ws), len(in.History) > 0))
-	if probabilities[0] > probabilities[set] {
+	if probabilities[0] > slices.Max(probabilities[1:]) {
 		out.Assignments = []Assignment{{Specialist: c.CatchAll(), SubQuery: excerpt(in.Message, ws, 0, len(ws)), Start: ws[0].start,
 			Reason: "asks for nothing", Confidence: out.Confidence}}
 		return out
@@ -387,6 +387,9 @@ func joined(ps []part) []part {
 	return out
 }
 
+// AboutMark stands between a sub-query and its context, which ends with a bracket.
+const AboutMark = " (about: "
+
 // withAntecedent adds in brackets what a pronoun in the part may stand for: the last part before of the same specialist, or
 // else the last one.
 func withAntecedent(a Assignment, before []Assignment) Assignment {
@@ -400,9 +403,9 @@ func withAntecedent(a Assignment, before []Assignment) Assignment {
 			break
 		}
 	}
-	about, _, _ := strings.Cut(from.SubQuery, " (about: ")
+	about, _, _ := strings.Cut(from.SubQuery, AboutMark)
 	if about = strings.TrimRight(text.OneLine(about), " ?!."); len(a.SubQuery)+len(about) < MaxMessage-12 {
-		a.SubQuery += " (about: " + about + ")"
+		a.SubQuery += AboutMark + about + ")"
 	}
 	return a
 }

@@ -160,7 +160,7 @@ func checkCover(t *testing.T, l *Classifier, message string) {
 		}
 	}
 	for _, w := range splitWords(message) {
-		if !kept[w.norm] && !leadIns[w.norm] {
+		if !kept[w.norm] && !leadIns[w.norm] && !greetings[w.norm] {
 			t.Fatalf("Classify(%q) lost %q: %q", message, w.norm, routes(r))
 		}
 	}

@@ -169,8 +169,10 @@ func Normalise(s string) string {
 var pronouns = wordSet(`it its them they those these that this one ones es ihn ihm sie diese dieser dieses davon dafur damit
 	lo la los las ese esa eso esto esta il elle le les ca cela celui celle ceci y`)
 
-// hasPronoun reports whether a text has a word that may stand for something said before, such as "it" or "those".
+// hasPronoun reports whether a text has a word that may stand for something said before, such as "it" or "those". After the first comma,
+// such a word stands for something in the text itself.
 func hasPronoun(s string) bool {
+	s, _, _ = strings.Cut(s, ",")
 	return slices.ContainsFunc(text.Words(s), func(w text.Word) bool { return pronouns[w.Text] })
 }
 

@@ -40,10 +40,17 @@ func clauses(ws []word) []clause {
 // leadIns may be cut from the beginning of a sub-query.
 var leadIns = wordSet("and also plus und auch et aussi y tambien e anche og och en ook oraz then")
 
+// greets reports whether a message begins with a greeting that its first mark ends.
+func greets(ws []word) bool {
+	return greetings[ws[0].norm] && (ws[1].gap != gapSpace || leadIns[ws[1].norm])
+}
+
+var greetings = wordSet("hi hello hey hiya hallo moin servus bonjour bonsoir salut coucou hola ciao oi hej oh ok okay")
+
 // excerpt returns the words from lo to hi-1 as they stand in the message, with the marks that belong to them and without
 // what joins them to the words before and after.
 func excerpt(message string, ws []word, lo, hi int) string {
-	for lo > 0 && lo < hi-1 && leadIns[ws[lo].norm] {
+	for lo < hi-1 && (lo > 0 && leadIns[ws[lo].norm] || lo == 0 && greets(ws)) {
 		lo++
 	}
 	for hi < len(ws) && hi-1 > lo && leadIns[ws[hi-1].norm] {

@@ -444,9 +444,9 @@ func (x *RoutingKeyword) GetKeyword() *v11.Keyword {
 // RouteResponse carries one decision.
 //
 // A caller can start the assignments of a PROVISIONAL decision before the FINAL one arrives. An assignment keeps its
-// assignment_id in the final decision if and only if specialist, remapped_from and sub_query are the same; only the confidence
-// may differ. All other assignments of the final decision have new ids. The caller must cancel provisional assignments that are
-// not in the final decision.
+// assignment_id in the final decision if and only if specialist and remapped_from are the same, and sub_query is too, or differs
+// only by a context in brackets that the provisional one has in other words or in addition; the confidence may differ. All other
+// assignments of the final decision have new ids. The caller must cancel provisional assignments that are not in the final decision.
 type RouteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The decision.
