@@ -11,7 +11,7 @@ import (
 )
 
 // HandoffBelow is the confidence below which a reply recommends a human, unless the store has its own limit.
-const HandoffBelow = 0.4
+const HandoffBelow = 0.45
 
 // Features are what the confidence of an answer depends on. Each is from 0 to 1; the first is always 1.
 type Features [featureCount]float64
@@ -28,7 +28,7 @@ var Names = [featureCount]string{
 type Weights [featureCount]float64
 
 // fitted is what quartet eval confidence --train prints; docs/evaluation.md says for which replies.
-var fitted = Weights{-0.62, 1.10, 0.62, -0.73, 0.76, -0.74, -0.50}
+var fitted = Weights{-0.36, 0.97, 0.81, -0.72, 0.97, -0.71, -0.49}
 
 // Of is the confidence in an answer to a sub-query, from 0 to 1.
 func Of(subQuery string, a *specialistv1.Answer) float64 { return fitted.Of(FeaturesOf(subQuery, a)) }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/confidence"
 	"github.com/quartet-commerce/quartet/services/internal/specialist"
 )
 
@@ -49,7 +50,7 @@ func TestClaimsWithoutSupportLowerTheConfidence(t *testing.T) {
 			if !slices.Equal(a.GetUnsupportedClaims(), tt.unsupported) || a.GetClaims() != tt.claims {
 				t.Errorf("unsupported of %d claims are %q, want %q of %d", a.GetClaims(), a.GetUnsupportedClaims(), tt.unsupported, tt.claims)
 			}
-			if lowered := a.GetConfidence() < 0.4; lowered != (tt.unsupported != nil) {
+			if lowered := a.GetConfidence() < confidence.HandoffBelow; lowered != (tt.unsupported != nil) {
 				t.Errorf("confidence is %v", a.GetConfidence())
 			}
 			if a.GetText() != tt.text {
