@@ -253,7 +253,8 @@ func TestSearchToolInOtherLanguages(t *testing.T) {
 			german, "Habt ihr einen Mantel?", `{"query":"coat"}`, []string{"MANTEL-1"}, "in German."},
 		"the shopper's words do not count if the query's are known": {
 			german, "Habt ihr einen Mantel?", `{"query":"Hose"}`, []string{"HOSE-1"}, "in German."},
-		"a word that nobody knows": {german, "Do you have a coat?", `{"query":"coat"}`, nil, "in German."},
+		"the query is in English":  {german, "Do you have a coat?", `{"query":"coat"}`, []string{"MANTEL-1"}, "in German."},
+		"a word that nobody knows": {german, "Do you have a zeppelin?", `{"query":"zeppelin"}`, nil, "in German."},
 		"both languages of a catalog": {
 			append(german, coat, mug), "Habt ihr einen Mantel?", `{"query":"Mantel","translation":"coat"}`, []string{"COAT-1", "MANTEL-1"},
 			"in German and English."},

@@ -204,7 +204,7 @@ func (v *View) Query(vocabulary *Vocabulary, text string) Query {
 	if v.Statistics.Gifts == 0 {
 		text = strings.Join(withoutGifts(catalog.Words(text)), " ")
 	}
-	return vocabulary.parse(text, v.Statistics.QueryLanguages(), v.Statistics.Brands)
+	return vocabulary.parse(text, v.Statistics.CatalogLanguages(), v.Statistics.Brands)
 }
 
 // Compare orders by score, the higher first, and then by title.

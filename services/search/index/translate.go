@@ -25,6 +25,8 @@ type dictionary struct {
 	words map[string]bool
 	// longest is the number of words in the longest phrase that begins with a stem.
 	longest map[string]int
+	// english has the phrases of the language by the folded English phrase, the likeliest first.
+	english map[string][]string
 }
 
 // shortestPart is the length of the parts of a compound, in bytes.
@@ -36,6 +38,7 @@ var dictionaries = sync.OnceValue(func() []*dictionary {
 	for _, d := range out {
 		d.exact, d.stems = make(map[string][]string), make(map[string][]string)
 		d.ambiguous, d.words, d.longest = make(map[string]bool), make(map[string]bool), make(map[string]int)
+		d.english = make(map[string][]string)
 	}
 	for _, second := range []bool{false, true} {
 		for line := range strings.Lines(translationsText) {
@@ -61,6 +64,8 @@ func (d *dictionary) add(phrase, english string) {
 	for _, w := range ws {
 		d.words[w] = true
 	}
+	from := English.CategoryKey(english)
+	d.english[from] = append(d.english[from], strings.Join(catalog.Words(phrase), " "))
 	if strings.HasPrefix(phrase, "~") {
 		d.ambiguous[ws[0]] = true
 	}
@@ -119,6 +124,34 @@ var englishWordsTranslated = sync.OnceValue(func() map[string]bool {
 	}
 	return out
 })
+
+// dictionariesOf returns the dictionaries of a catalog's languages, by which English queries to it are translated. Nil: most of its
+// products are in English.
+func dictionariesOf(spoken []*Language) []*dictionary {
+	if spoken[0] == English {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(dictionaries()), func(d *dictionary) bool { return !slices.Contains(spoken, d.Language) })
+}
+
+// inDictionary reports whether the dictionaries have a word in a language.
+func inDictionary(l *Language, w string) bool {
+	if l == English {
+		return englishWordsTranslated()[English.Stem(w)]
+	}
+	return slices.ContainsFunc(dictionaries(), func(d *dictionary) bool { return d.Language == l && d.words[text.Fold(w)] })
+}
+
+// translating returns the lexicon of English with what its phrases are in other languages as synonyms. English products are found by the
+// words themselves, which count for more.
+func (x *lexicon) translating(into []*dictionary) *lexicon {
+	for _, d := range into {
+		out := *x
+		out.base, out.Synonyms, out.known, out.translates = x, d.english, englishWordsTranslated(), true
+		x = &out
+	}
+	return x
+}
 
 // translation is a query in English.
 type translation struct {

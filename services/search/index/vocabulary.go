@@ -30,6 +30,8 @@ type lexicon struct {
 	Implied  map[string][]string // stem of a word -> words that serve who asks for it
 	known    map[string]bool     // stems of words that are spelled right
 	base     *lexicon            // has the synonyms and known words of all stores; nil: it is itself that one
+	// translates says that Synonyms are in another language, in which there is one for a synonym, too.
+	translates bool
 }
 
 // AllStores is the name under which Config.Synonyms has those that hold in every store.
@@ -123,7 +125,13 @@ func (x *lexicon) synonymsOf(key string) []string {
 	if x.base == nil {
 		return x.Synonyms[key]
 	}
-	return slices.Concat(x.base.synonymsOf(key), x.Synonyms[key])
+	out := slices.Concat(x.base.synonymsOf(key), x.Synonyms[key])
+	if x.translates && len(x.Synonyms[key]) == 0 {
+		for _, synonym := range slices.Clone(out) {
+			out = append(out, x.Synonyms[English.CategoryKey(synonym)]...)
+		}
+	}
+	return out
 }
 
 // isKnown reports whether a stem is of a word that is spelled right.
@@ -134,21 +142,26 @@ func (x *lexicon) isKnown(stem string) bool {
 // Parse reads a query to a store whose products are in these languages, the most frequent first. None: English. To English products,
 // words of other languages are translated.
 func (v *Vocabulary) Parse(query string, spoken ...*Language) Query {
-	if len(spoken) == 0 {
-		spoken = Languages[:1]
-	}
 	return v.parse(query, spoken, nil)
 }
 
 // parse is Parse for a store with brands, which are not translated.
 func (v *Vocabulary) parse(query string, spoken []*Language, brands map[string]int) Query {
+	if len(spoken) == 0 {
+		spoken = Languages[:1]
+	}
+	foreign := dictionariesOf(spoken)
+	if !slices.Contains(spoken, English) { // queries are, in any store
+		spoken = append(slices.Clip(spoken), English)
+	}
 	translated := v.toEnglish(query, spoken, brands)
 	ws := catalog.Words(translated.text)
 	best, most := spoken[0], 0
 	for _, l := range spoken {
 		n := 0
 		for _, w := range ws {
-			if x := v.Lexicons[l]; x.stop[w] || l.words.prepositions[w] || x.isKnown(l.Stem(w)) {
+			x := v.Lexicons[l]
+			if x.stop[w] || l.words.prepositions[w] || x.isKnown(l.Stem(w)) || len(foreign) > 0 && inDictionary(l, w) {
 				n++
 			}
 		}
@@ -156,7 +169,11 @@ func (v *Vocabulary) parse(query string, spoken []*Language, brands map[string]i
 			best, most = l, n
 		}
 	}
-	q := v.Lexicons[best].Parse(translated.text, spoken)
+	x := v.Lexicons[best]
+	if best == English {
+		x = x.translating(foreign)
+	}
+	q := x.Parse(translated.text, spoken)
 	translated.alternatives(&q)
 	return q
 }
@@ -281,15 +298,6 @@ func (l *Language) CategoryKey(name string) string {
 // spokenShare is the least share of the products that are in a language for queries to be read in it. In a catalog in one
 // language a few that seem to be in another say nothing of what shoppers speak.
 const spokenShare = 0.05
-
-// QueryLanguages returns the languages that queries are read in: those of the products, and English in any case.
-func (f *Statistics) QueryLanguages() []*Language {
-	out := f.CatalogLanguages()
-	if !slices.Contains(out, English) {
-		out = append(out, English)
-	}
-	return out
-}
 
 // CatalogLanguages returns the languages that enough products have texts in, the most frequent first. Nil: there are no products.
 func (f *Statistics) CatalogLanguages() []*Language {

@@ -50,6 +50,7 @@ func Run(t *testing.T, most int, open func(t *testing.T, s catalog.Store) index.
 		{"reasons in the shopper's language", x.testReasonsInTheShoppersLanguage},
 		{"queries are read in the language of the catalog", x.testQueriesAreReadInTheLanguageOfTheCatalog},
 		{"categories are named in the plural of their language", x.testCategoriesAreNamedInThePluralOfTheirLanguage},
+		{"English queries to catalogs in other languages", x.testEnglishQueriesToOtherCatalogs},
 		{"brands are not translated", x.testBrandsAreNotTranslated},
 		{"catalog in two languages", x.testCatalogInTwoLanguages},
 		{"translated products", x.testTranslatedProducts},

@@ -101,6 +101,42 @@ func (x suite) testCategoriesAreNamedInThePluralOfTheirLanguage(t *testing.T) {
 	}
 }
 
+// Shoppers who write in English find what a store describes in another language.
+func (x suite) testEnglishQueriesToOtherCatalogs(t *testing.T) {
+	mug := catalogtest.Described("MUG", "Enamel mug", "The mug is light and it does not break when you drop it.", "Mugs")
+	coat := catalogtest.Described("COAT", "Dotterel coat", "A warm layer of wool for the coldest of days.", "Coats")
+	for name, c := range map[string]struct {
+		products []*catalogv1.Product
+		queries  map[string][]string
+	}{
+		"German": {catalogtest.German(), map[string][]string{
+			"coat":                   {"MANTEL"},
+			"jackets":                {"JACKE"},
+			"storm jacket":           {"JACKE"}, // one word in German
+			"men's trousers":         {"HOSE"},
+			"I need a warm backpack": {"SACK"},
+			"knapsack":               {"SACK"}, // the dictionary has a synonym
+			"headlamp L3":            {"LAMPE"},
+			"hiking boots":           {"SCHUH"},
+			"zeppelin":               nil,
+			"Boot":                   nil, // a ship, and not what is worn
+			"Hut":                    nil,
+		}},
+		"French":  {catalogtest.French(), map[string][]string{"tents": {"TENTE"}, "jacket": {"VESTE"}, "headlamp": {"FRONT"}, "mug": nil}},
+		"Spanish": {catalogtest.Spanish(), map[string][]string{"trousers": {"PANTALON"}, "jacket": {"CHAQUETA"}, "men's socks": {"CALCETIN"}}},
+		"mostly German": {append(catalogtest.German(), mug, coat), map[string][]string{
+			"mug": {"MUG"}, "coat": {"COAT"}, "Mantel": {"MANTEL"}, "jacket": {"JACKE"},
+		}},
+	} {
+		v := x.view(t, c.products)
+		for query, want := range c.queries {
+			if got := HitIDs(t, v, query, nil, catalogv1.Sort_SORT_UNSPECIFIED); !slices.Equal(got, want) {
+				t.Errorf("%s: %q finds %v, want %v", name, query, got, want)
+			}
+		}
+	}
+}
+
 // A brand that is a word of another language is not read as that word.
 func (x suite) testBrandsAreNotTranslated(t *testing.T) {
 	product := func(id, title, brand, description string) *catalogv1.Product {
@@ -178,7 +214,7 @@ func (x suite) testStrayProductsInAnotherLanguage(t *testing.T) {
 	products := append(catalogtest.Titled(slices.Repeat([]string{"Kettle"}, 30)...), catalogtest.German()[1])
 	products = append(products, catalogtest.Thing("NOTES", "Ruled notes"), catalogtest.Described("NOT", "Vase", "This is not a cup.", "Vases"))
 	v := x.view(t, products)
-	if got := v.Statistics.QueryLanguages(); len(got) != 1 || got[0] != index.English {
+	if got := v.Statistics.CatalogLanguages(); len(got) != 1 || got[0] != index.English {
 		t.Errorf("%d languages are spoken, want English alone", len(got))
 	}
 	for query, want := range map[string][]string{"hose": {"HOSE"}, "notes": {"NOTES"}} {
