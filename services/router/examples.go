@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,8 +16,6 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/embed"
 	"github.com/quartet-commerce/quartet/services/internal/retrieval"
-	"github.com/quartet-commerce/quartet/services/internal/text"
-	"github.com/quartet-commerce/quartet/services/router/classifier"
 )
 
 // Embedder turns texts into vectors of length 1 and of one dimension. It is safe for concurrent use.
@@ -46,8 +43,6 @@ const (
 	maxEmbedded = 2_000
 	// maxPublished bounds the versions of specialists whose vectors are kept.
 	maxPublished = 64
-	// fewWords is how many words a message has at most that may be an answer to the one before. The classifier is stricter.
-	fewWords = 3
 )
 
 // exampleIndex finds the published examples that are nearest to a text. Its goroutine embeds the examples of each version of a
@@ -277,7 +272,7 @@ func count(near []neighbour) (best vote) {
 // byExamples returns the classifier's decision as final if the nearest examples confirm it, or else nil. The note says why they were
 // not asked.
 func (r *routing) byExamples(ctx context.Context) (*routerv1.RoutingDecision, *routerv1.DecisionNote, error) {
-	if r.examples == nil || r.incomplete() {
+	if r.examples == nil || r.classified.Incomplete {
 		return nil, nil, nil
 	}
 	const unavailable = routerv1.DecisionNoteKind_DECISION_NOTE_KIND_EXAMPLES_UNAVAILABLE
@@ -312,19 +307,4 @@ func (r *routing) byExamples(ctx context.Context) (*routerv1.RoutingDecision, *r
 		d.Certainty = min(d.Certainty, a.Confidence)
 	}
 	return d, nil, r.assign(d, assignments)
-}
-
-// incomplete reports whether the classifier's parts may lack something, which no example can tell: the message may be an answer to
-// the one before, two questions became one part, or an order number or a code is in no part or has no part for its specialist.
-func (r *routing) incomplete() bool {
-	message, assignments := r.req.GetMessage(), r.classified.Assignments
-	var said strings.Builder
-	for _, a := range assignments {
-		said.WriteString(a.SubQuery + "\n")
-	}
-	id := lacking(message, "")
-	return len(r.req.GetHistory()) > 0 && len(text.Words(message)) <= fewWords ||
-		strings.Count(message, "?") > 1 && len(assignments) == 1 ||
-		lacking(message, said.String()) != "" ||
-		id != "" && !slices.ContainsFunc(assignments, func(a classifier.Assignment) bool { return a.Specialist == r.chooseFor(id) })
 }

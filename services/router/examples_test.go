@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
@@ -251,31 +250,15 @@ func TestAVoteThatIsNotClearLeavesTheDecisionToTheModel(t *testing.T) {
 }
 
 func TestExamplesAreNotAskedAboutPartsThatMayLackSomething(t *testing.T) {
-	for name, c := range map[string]struct {
-		message, specialist, subQuery string
-		before                        bool // there was a message
-		want                          bool
-	}{
-		"nothing lacks":                       {"does a roof terrace exist?", "search", "does a roof terrace exist?", true, false},
-		"may answer the message before":       {"the blue one", "search", "the blue one", true, true},
-		"a first message of few words":        {"roof terrace", "search", "roof terrace", false, false},
-		"two questions in one part":           {"a terrace? or a roof?", "search", "a terrace? or a roof?", false, true},
-		"an order number in no part":          {"a terrace, and where is order 10042?", "support", "a terrace", false, true},
-		"an order number for somebody else":   {"a terrace for order 10042", "recommend", "a terrace for order 10042", false, true},
-		"an order number for who can know it": {"a terrace for order 10042", "support", "a terrace for order 10042", false, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := &routing{
-				req: &routerv1.RouteRequest{Message: c.message}, classifier: classifier.New(four),
-				classified: classifier.Result{Assignments: []classifier.Assignment{{Specialist: c.specialist, SubQuery: c.subQuery}}},
-			}
-			if c.before {
-				r.req.History = []*commonv1.Message{{Role: commonv1.Role_ROLE_USER, Text: "hello"}}
-			}
-			if got := r.incomplete(); got != c.want {
-				t.Errorf("got %v, want %v", got, c.want)
-			}
-		})
+	const message = "do you have blue tents? do you have red ones?"
+	if r := classifier.New(four).Classify(classifier.Input{Message: message}); len(r.Assignments) != 1 || !r.Incomplete {
+		t.Fatalf("the classifier makes %v of %q; the test needs two questions in one part", r.Assignments, message)
+	}
+	e := &embeddings{about: agreeing(t, message)}
+	s := newEmbedding(t, Config{Model: says(given("support", message)), Embedder: e.client(t)}, withExamples(12))
+	defer s.Close()
+	if got := outcome(t, s, withExamples(12), message); got.Source != byModel || len(e.queries) > 0 {
+		t.Errorf("source %v, %d requests", got.Source, len(e.queries))
 	}
 }
 

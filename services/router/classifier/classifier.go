@@ -119,15 +119,16 @@ type Result struct {
 	Notes []string
 	// OnlyNames says that the message names products and asks for nothing in words: it has no verb and no subject.
 	OnlyNames bool
+	// Incomplete says that the assignments may lack something: two questions became one part, a clear keyword or an order number speaks
+	// for a specialist that gets no part, or the message is short and may be an answer to the one before. Confidence is bounded then.
+	Incomplete bool
 }
 
 // nothingConfidence is the confidence in a result for a message without a word.
 const nothingConfidence = 0.6
 
-// doubtful bounds the confidence where two questions became one part, so that one may be lost, where a clear keyword speaks for a
-// specialist that gets no part, where an order number or a code is left to somebody who cannot know it, and in a message of at
-// most fewWords after another, which may be an answer. Of unseen authors' follow-ups that would be certain otherwise, 9 of 10 wrong
-// ones have so few.
+// doubtful bounds the confidence of a result that is incomplete. Of unseen authors' follow-ups that would be certain otherwise, 9 of 10
+// wrong ones have at most fewWords.
 const (
 	doubtful     = 0.9
 	fewWords     = 6
@@ -182,7 +183,9 @@ func (c *Classifier) classify(in Input) Result {
 	left := slices.ContainsFunc(matches, func(m match) bool {
 		return m.weight >= clearKeyword && !slices.ContainsFunc(out.Assignments, func(a Assignment) bool { return a.Specialist == c.names[m.label] })
 	})
-	if left || c.leavesID(in.Message, ws, out.Assignments) || strings.Count(in.Message, "?") > 1 && len(out.Assignments) == 1 || len(in.History) > 0 && len(ws) <= fewWords {
+	out.Incomplete = left || c.leavesID(in.Message, ws, out.Assignments) || strings.Count(in.Message, "?") > 1 && len(out.Assignments) == 1 ||
+		len(in.History) > 0 && len(ws) <= fewWords
+	if out.Incomplete {
 		out.Confidence = min(out.Confidence, doubtful)
 		for i := range out.Assignments {
 			out.Assignments[i].Confidence = min(out.Assignments[i].Confidence, doubtful)

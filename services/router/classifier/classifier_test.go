@@ -341,3 +341,20 @@ func TestForwardBackwardAgreesWithAllLabelings(t *testing.T) {
 		t.Errorf("one clause names two specialists: %v", got)
 	}
 }
+
+func TestIncompleteResults(t *testing.T) {
+	c := newFour()
+	for message, want := range map[string]struct {
+		history    []string
+		incomplete bool
+	}{
+		"do you have blue tents? do you have red ones?":            {nil, true},
+		"is there a roof terrace on your house in the old town": {[]string{"hello"}, false},
+		"the blue one, please":                                  {[]string{"do you have tents?"}, true},
+		"do you have blue tents":                                {nil, false},
+	} {
+		if r := c.Classify(Input{Message: message, History: want.history}); r.Incomplete != want.incomplete {
+			t.Errorf("Classify(%q) after %q: incomplete is %v, %v", message, want.history, r.Incomplete, routes(r))
+		}
+	}
+}
