@@ -348,7 +348,7 @@ func TestIncompleteResults(t *testing.T) {
 		history    []string
 		incomplete bool
 	}{
-		"do you have blue tents? do you have red ones?":            {nil, true},
+		"do you have blue tents? do you have red ones?":         {nil, true},
 		"is there a roof terrace on your house in the old town": {[]string{"hello"}, false},
 		"the blue one, please":                                  {[]string{"do you have tents?"}, true},
 		"do you have blue tents":                                {nil, false},
