@@ -16,7 +16,7 @@ import (
 // asks makes a fake specialist answer with a question.
 func (f *fakeSpecialist) asks(q *specialistv1.ClarifyingQuestion) {
 	f.answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
-		return sayAnswer(stream, &specialistv1.Answer{Text: "Gladly. " + q.GetText(), Confidence: 0.7, ClarifyingQuestion: q})
+		return sayAnswer(stream, &specialistv1.Answer{Text: "Gladly. " + q.GetText(), Confidence: 0.41, ClarifyingQuestion: q})
 	}
 }
 
@@ -49,6 +49,9 @@ func TestTheReplyHasTheQuestionOfASpecialist(t *testing.T) {
 			reply := h.ask(c.message)
 			if reply.GetText() != c.want || reply.GetMergeMethod() != c.method {
 				t.Errorf("%v %q, want %v %q", reply.GetMergeMethod(), reply.GetText(), c.method, c.want)
+			}
+			if reply.GetHandoff().GetRecommended() {
+				t.Errorf("a human is recommended: %s", reply.GetHandoff().GetReason())
 			}
 			if diff := cmp.Diff(size, reply.GetClarifyingQuestion(), protocmp.Transform()); diff != "" {
 				t.Errorf("question (-want +got):\n%s", diff)

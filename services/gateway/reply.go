@@ -157,7 +157,10 @@ func handoff(r *gatewayv1.AskResponse, results []fanout.Result, below float64) *
 			summary = h.GetSummary()
 		}
 	}
-	isLow := func(b fanout.Result) bool { return b.Err != nil || b.Answer.GetConfidence() < below && !isSmallTalk(b) }
+	isLow := func(b fanout.Result) bool {
+		isQuestion := b.Answer.GetClarifyingQuestion() != nil // it has no evidence yet
+		return b.Err != nil || b.Answer.GetConfidence() < below && !isSmallTalk(b) && !isQuestion
+	}
 	if r.GetConfidence() < below && slices.ContainsFunc(results, isLow) {
 		reasons = append(reasons, fmt.Sprintf("confidence is %.2f, below %.2f", r.GetConfidence(), below))
 	}
