@@ -21,7 +21,7 @@ type firstPerson struct {
 var changes = strings.Fields("cancel anul annul storn refund ruckerstatt erstattung reembols rembours devoluci ruckgabe umtausch exchange echange " +
 	"modific anderung cambio redirect umleitung")
 
-// firstPersons are by the base of the language. The verbs are those that change something in a shop; "I found" and "I checked" are true.
+// firstPersons are by the base of the language, and a further word for other starts. The verbs are those that change something in a shop; "I found" and "I checked" are true.
 var firstPersons = map[string]firstPerson{
 	"en": newFirstPerson(3, "i have|ive|i just|i already|i will|ill|i am going to|im going to|i am now|im now|i went ahead and|i called|i have called|ive called|i went ahead and called|i took|i have taken|ive taken|"+
 		"i ve|i have gone ahead and|ive gone ahead and|i put|i did|i made|ive just|i have just|ive now|i have now|ive already",
@@ -32,6 +32,15 @@ var firstPersons = map[string]firstPerson{
 			"process issue send submit register request pass escalate schedule extend exchange activate voided withdrawn revoked scrapped halted reversed",
 		"put made done completed carried confirmed finalized finalised started initiated triggered sorted executed handled performed filed entered logged",
 		"not never no nothing"),
+	"en past": newFirstPerson(1, "i", "cancelled canceled changed upgraded updated added removed applied placed booked reserved refunded redirected rerouted "+
+		"forwarded notified informed contacted arranged processed issued submitted registered requested escalated scheduled extended exchanged "+
+		"activated initiated voided withdrew revoked", "made completed confirmed finalized finalised started triggered sorted",
+		"not never no nothing if when what which that how whether"), // before it, it is told and not claimed
+	"en promise": newFirstPerson(1, "i will|ill|i shall", "let get follow have ask raise flag", "", "not never no nothing"),
+	"de now": newFirstPerson(0, "ich", "storniere andere fuge buche reserviere erstatte leite benachrichtige veranlasse beauftrage sende schicke "+
+		"verlangere beantrage annulliere", "", "nicht"),
+	"fr now": newFirstPerson(0, "j annule|j ajoute|j applique|j envoie|je rembourse|je modifie|je transmets|je reserve|je supprime",
+		"votre vos ta tes ton la le les ce cette immediatement maintenant", "", "pas"),
 	"de": newFirstPerson(14, "ich habe|habe ich|ich hab|hab ich|ich werde|werde ich|von mir",
 		"storniert geandert geaendert hinzugefugt hinzugefuegt entfernt bestellt gebucht reserviert erstattet umgeleitet weitergeleitet "+
 			"benachrichtigt informiert veranlasst beauftragt eingelost eingeloest angewendet angewandt gelegt ubermittelt verschickt versendet "+
@@ -97,8 +106,9 @@ func (p firstPerson) acts(words []string) bool {
 		if len(words) <= len(first) || !slices.Equal(words[:len(first)], first) {
 			continue
 		}
-		for _, w := range words[len(first):min(len(words), len(first)+p.reach+1)] {
-			if p.negations[w] {
+		for i := len(first); i < min(len(words), len(first)+p.reach+1); i++ {
+			w := words[i]
+			if p.negations[w] || i+1 < len(words) && p.negations[words[i+1]] { // "ich storniere nichts"
 				break
 			}
 			if p.verbs[w] || p.verbs[withoutPronoun(w)] || p.light[w] && slices.ContainsFunc(words, isChange) {
