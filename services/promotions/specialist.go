@@ -149,7 +149,7 @@ func (s *server) listPromotions(t *specialist.Turn, read *specialist.Memo[offers
 			if s.catalog == nil {
 				return listResult{}, errors.New("carts cannot be changed in thought here: there is no catalog; leave out changes")
 			}
-			cart, err := carttool.With(ctx, s.catalog, t.Scope.StoreID, o.cart, in.Changes)
+			cart, err := carttool.With(ctx, s.catalog, t, o.cart, in.Changes)
 			if err != nil {
 				return listResult{}, err
 			}

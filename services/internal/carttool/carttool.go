@@ -82,7 +82,7 @@ func New(t *specialist.Turn, cfg Config) agentloop.Tool {
 		}
 		changed := cart.Cart
 		if len(in.Changes) > 0 {
-			if changed, err = With(ctx, cfg.Catalog, t.Scope.StoreID, cart.Cart, in.Changes); err != nil {
+			if changed, err = With(ctx, cfg.Catalog, t, cart.Cart, in.Changes); err != nil {
 				return Result{}, err
 			}
 		}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/cartclient"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
+	"github.com/quartet-commerce/quartet/services/internal/productview"
+	"github.com/quartet-commerce/quartet/services/internal/specialist"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
@@ -31,10 +33,10 @@ const maxVariants = 10
 // errCatalog is what a model reads if the catalog fails.
 var errCatalog = errors.New("the catalog cannot be read now; say so, and name no total")
 
-// With returns a cart with changes, which are looked up in the catalog. The cart stays as it is and may be nil. Errors are for the
-// model, but for those of ctx.
+// With returns a cart with changes, which are looked up in the catalog. What they add becomes a candidate of the turn's answer. The cart
+// stays as it is and may be nil. Errors are for the model, but for those of ctx.
 func With(
-	ctx context.Context, catalog catalogv1.CatalogServiceClient, storeID string, cart *cartv1.Cart, changes []Change,
+	ctx context.Context, catalog catalogv1.CatalogServiceClient, t *specialist.Turn, cart *cartv1.Cart, changes []Change,
 ) (*cartv1.Cart, error) {
 	if len(changes) > cartclient.MaxChanges {
 		return nil, fmt.Errorf("there are %d changes; give at most %d", len(changes), cartclient.MaxChanges)
@@ -42,7 +44,7 @@ func With(
 	resolved := make([]*cartv1.CartChange, len(changes))
 	for i, change := range changes {
 		var err error
-		if resolved[i], err = resolve(ctx, catalog, storeID, cart, change); err != nil {
+		if resolved[i], err = resolve(ctx, catalog, t, cart, change); err != nil {
 			return nil, err
 		}
 	}
@@ -51,7 +53,7 @@ func With(
 	if err := check.Err(); err != nil {
 		return nil, err
 	}
-	changed, err := cartclient.With(ctx, catalog, storeID, cart, resolved)
+	changed, err := cartclient.With(ctx, catalog, t.Scope.StoreID, cart, resolved)
 	var invalid *fault.Invalid
 	switch {
 	case err == nil || ctx.Err() != nil || errors.As(err, &invalid):
@@ -62,7 +64,7 @@ func With(
 
 // resolve finds the product and the variant that a change means.
 func resolve(
-	ctx context.Context, catalog catalogv1.CatalogServiceClient, storeID string, cart *cartv1.Cart, change Change,
+	ctx context.Context, catalog catalogv1.CatalogServiceClient, t *specialist.Turn, cart *cartv1.Cart, change Change,
 ) (*cartv1.CartChange, error) {
 	name := strings.TrimSpace(change.Product)
 	if name == "" {
@@ -89,7 +91,7 @@ func resolve(
 	if change.Quantity != nil && *change.Quantity == 0 {
 		return nil, fmt.Errorf("the cart has no %q; remove only what get_cart_context lists", name)
 	}
-	p, err := find(ctx, catalog, storeID, name)
+	p, err := find(ctx, catalog, t.Scope.StoreID, name)
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +100,11 @@ func resolve(
 		return nil, err
 	}
 	out.ProductId, out.VariantId = p.GetProductId(), v
+	variants := p.GetVariants()
+	if v != "" {
+		variants = slices.DeleteFunc(slices.Clone(variants), func(o *catalogv1.Variant) bool { return o.GetVariantId() != v })
+	}
+	t.AddProducts(productview.Choice(productview.Localized(p, t.Language), variants, ""))
 	return out, nil
 }
 
