@@ -43,11 +43,16 @@ func TestThePromptSaysHowToSpeak(t *testing.T) {
 	servicetest.Answer(t, c.conn, scope.Scope{StoreID: "one", CustomerID: "ada"}, "hi")
 	said := model.Requests()[0].Messages[0].Text
 	for _, rule := range []string{
-		"one short apology", "one to four sentences", "in the named language", "Never list or recommend products", "promise only what tools returned", "pass it on",
-		"you can confirm it below", "Never claim, promise or offer to do something",
+		"one short apology", "one to four sentences", "in the named language", "Never list or recommend products", "promise only what tools returned",
+		"you can confirm it below", "Never claim, promise or offer to do or pass on anything",
 	} {
 		if !strings.Contains(said, rule) {
 			t.Errorf("the prompt does not say %q", rule)
+		}
+	}
+	for _, tool := range model.Requests()[0].Tools {
+		if tool.Name == "ask_shopper" && !strings.Contains(tool.Description, `one short question if something is missing, not "I do not know"`) {
+			t.Errorf("the tool for questions: %q", tool.Description)
 		}
 	}
 }

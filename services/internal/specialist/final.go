@@ -42,7 +42,7 @@ type notMineArgs struct {
 // finalTools are the tools with which a specialist ends its work without an answer: it asks the shopper, or passes the assignment on
 // to a colleague if there is one. The prompt is what no question may quote.
 func finalTools(t *Turn, prompt *promptleak.Prompt) []agentloop.Tool {
-	ask := agentloop.NewTool(askShopper, "Asks, if nothing useful can be said without.",
+	ask := agentloop.NewTool(askShopper, `Asks one short question if something is missing, not "I do not know".`,
 		func(_ context.Context, in askArgs) (string, error) { return "asked", t.ask(in, prompt) })
 	ask.Final, ask.Effects = true, true // calls of one step run in their order, so the first one counts
 	if len(t.colleagues) == 0 {
