@@ -6,6 +6,7 @@ package carttool
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	cartv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/cart/v1"
@@ -24,8 +25,11 @@ const Name = "get_cart_context"
 
 const description = `The shopper's cart.`
 
-// maxItems is how many items of a cart a model reads.
-const maxItems = 20
+// Of a cart of more than maxFull items, a model reads the titles, numbers and prices of the first maxItems.
+const (
+	maxFull  = 5
+	maxItems = 10
+)
 
 // Cart is the shopper's cart as a turn sees it.
 type Cart struct {
@@ -58,7 +62,7 @@ type Result struct {
 
 // Item is an item of the cart as a model reads it.
 type Item struct {
-	ProductID string            `json:"product_id"`
+	ProductID string            `json:"product_id,omitempty"`
 	VariantID string            `json:"variant_id,omitempty"`
 	Title     string            `json:"title"`
 	Quantity  int32             `json:"quantity"`
@@ -101,24 +105,22 @@ func New(t *specialist.Turn, cfg Config) agentloop.Tool {
 func view(cart *cartv1.Cart, unseen string, changed bool) Result {
 	out := Result{Items: []Item{}, Subtotal: money.Text(cart.GetSubtotal())}
 	sums := make(map[string][]*cartv1.CartItem)
-	gone, more := 0, 0
-	for _, item := range cart.GetItems() {
-		if !item.GetAvailable() {
-			gone++
-			continue
-		}
+	items := slices.DeleteFunc(slices.Clone(cart.GetItems()), func(item *cartv1.CartItem) bool { return !item.GetAvailable() })
+	gone, more := len(cart.GetItems())-len(items), 0
+	for _, item := range items {
 		category := last(item.GetCategoryPath())
 		sums[category] = append(sums[category], item)
 		if len(out.Items) == maxItems {
 			more++
 			continue
 		}
-		out.Items = append(out.Items, Item{
-			ProductID: item.GetProductId(), VariantID: item.GetVariantId(), Title: item.GetTitle(),
-			Quantity: item.GetQuantity(), Price: money.Text(item.GetUnitPrice()), Category: category, Options: item.GetOptions(),
-		})
+		shown := Item{Title: item.GetTitle(), Quantity: item.GetQuantity(), Price: money.Text(item.GetUnitPrice())}
+		if len(items) <= maxFull {
+			shown.ProductID, shown.VariantID, shown.Category, shown.Options = item.GetProductId(), item.GetVariantId(), category, item.GetOptions()
+		}
+		out.Items = append(out.Items, shown)
 	}
-	if len(sums) > 1 {
+	if len(sums) > 1 && len(sums) <= maxFull {
 		out.Subtotals = make(map[string]string, len(sums))
 		for category, items := range sums {
 			out.Subtotals[category] = money.Text(cartclient.Subtotal(items))
@@ -134,7 +136,7 @@ func view(cart *cartv1.Cart, unseen string, changed bool) Result {
 	note(changed, "This is the cart with the changes. The shopper's cart is as before.")
 	note(unseen == "" && gone > 0, text.Count(gone, "item")+" of the cart can no longer be bought.")
 	note(unseen == "" && gone == 0 && len(out.Items) == 0, "The cart is empty.")
-	note(more > 0, fmt.Sprintf("The cart has %s more.", text.Count(more, "item")))
+	note(more > 0, fmt.Sprintf("The cart has %s more, which are in the subtotal.", text.Count(more, "item")))
 	out.Note = strings.Join(notes, " ")
 	return out
 }
