@@ -55,3 +55,19 @@ func TestTheLocaleIsTheLanguageOfTheReply(t *testing.T) {
 		})
 	}
 }
+
+// Tools word offers in English.
+func TestOffersOfTheOfflineModelAreInTheLanguageOfTheReply(t *testing.T) {
+	h := newSystem(t)
+	for locale, message := range map[string]string{
+		"de": "welche Gutscheincodes gibt es?", "fr": "quelles sont vos promotions en ce moment ?", "es": "¿qué códigos de descuento hay?",
+	} {
+		reply, err := h.gateway.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", CustomerId: "ava", Locale: locale, Message: message})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := reply.GetText(); !strings.Contains(s, "SAVE20") || strings.Contains(s, "free shipping") || strings.Contains(s, " off ") || strings.Contains(s, "(from ") {
+			t.Errorf("%s: %s", locale, s)
+		}
+	}
+}

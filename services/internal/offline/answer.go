@@ -377,13 +377,22 @@ func (c *conversation) offers(r result, o map[string]any) string {
 	return head + "\n" + strings.Join(all, "\n")
 }
 
+// gainRE is what an offer gives, in no language.
+var gainRE = regexp.MustCompile(`\d[\d.]*(?:%| [A-Z]{3})`)
+
 // offer is a line about an offer. What tools word in English is left out in other languages if the rest says enough.
 func (c *conversation) offer(p map[string]any) string {
 	code, saving := str(p, "code"), str(p, "saving")
-	line := code + ": " + str(p, "offer")
+	line := code
+	switch offer := str(p, "offer"); {
+	case c.lang == "en":
+		line += ": " + offer
+	case strings.HasPrefix(offer, "free shipping"):
+		line += ": " + c.say("freeShipping")
+	case gainRE.MatchString(offer):
+		line += ": " + gainRE.FindString(offer)
+	}
 	switch {
-	case saving != "" && c.lang != "en":
-		line = code + " (" + c.say("saves", saving) + ")"
 	case saving != "":
 		line += " (" + c.say("saves", saving) + ")"
 	case c.lang == "en" && has(p, "explanation"):
