@@ -350,7 +350,12 @@ func (c *conversation) offers(r result, o map[string]any) string {
 			about = append(about, c.say("noCode", code))
 		}
 	}
-	if t := dict(o["best_combination"]); t != nil {
+	for _, why := range texts(dict(o["with_codes"])["refused"]) { // beside the other codes
+		if c.lang == "en" && !strings.Contains(strings.Join(about, " "), strings.TrimSuffix(why, ".")) && !strings.Contains(why, "no promotion") {
+			about = append(about, why)
+		}
+	}
+	if t := dict(o["best_combination"]); t != nil && len(named) == 0 {
 		about = append(about, c.say("together", strings.Join(texts(t["codes"]), ", "), str(t, "saving")))
 	}
 	head := c.say("offers")

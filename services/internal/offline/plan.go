@@ -281,8 +281,14 @@ var supposedRE = regexp.MustCompile(`(?i)(?:\bif (?:i|we) (?:\pL+ )?(?:add|added
 	`(?:\s+(?:to|in|into|dans|à|al|en)\s+(?:my|the|our|mon|le|mi|el|carrito|it)\b.*|\s+(?:and|et|y)\s+(?:tell|say|what|how|use|enter|dis|dime)\b.*|` +
 	`\s+(?:with|avec|con)\s.*|[,?!;.]|$)|\bwenn ich (.+?)\s+(?:hinzufüge|dazu\s?nehme|dazu\s?lege|in den (?:Warenkorb|Korb) lege)`)
 
+// removedRE is the same of what they would take out.
+var removedRE = regexp.MustCompile(`(?i)\b(?:remove|removed|drop|leave out|take out)\s+(.+?)(?:[,?!;.]|\s+(?:and|what|how|from)\b|$)`)
+
 // supposed is the change of the cart that a price is asked for, nil for none.
 func (c *conversation) supposed() object {
+	if m := removedRE.FindStringSubmatch(c.ask); m != nil && len(codes(c.ask)) > 0 {
+		return object{"product": cmp.Or(c.shown(m[1]), strings.Join(productWords(m[1], c.lang), " ")), "quantity": 0}
+	}
 	m := supposedRE.FindStringSubmatch(c.ask)
 	if m == nil {
 		return nil
