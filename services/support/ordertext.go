@@ -44,7 +44,11 @@ func nextStep(f orders.WithActions, now time.Time) string {
 	case orderv1.OrderStatus_ORDER_STATUS_RETURN_REQUESTED:
 		return "The refund follows once the return has arrived and was checked."
 	case orderv1.OrderStatus_ORDER_STATUS_RETURNED:
-		return "Nothing to do: the return has arrived and was refunded."
+		to := ""
+		if f.ReturnRefund != "" {
+			to = " to: " + f.ReturnRefund
+		}
+		return "Nothing to do: the return has arrived and was refunded" + to + "."
 	}
 	return "There is no more news of this order."
 }

@@ -143,12 +143,12 @@ func TestNextStep(t *testing.T) {
 		{"too late to return", []func(*orderv1.Order){delivered, returnUntil(daysFromNow(-1))}, "The order has arrived. The time to ask for a return ended on 14 March 2026."},
 		{"cancelled", []func(*orderv1.Order){in(orderv1.OrderStatus_ORDER_STATUS_CANCELLED)}, "Nothing more happens"},
 		{"coming back", []func(*orderv1.Order){in(orderv1.OrderStatus_ORDER_STATUS_RETURN_REQUESTED)}, "The refund follows"},
-		{"refunded", []func(*orderv1.Order){in(orderv1.OrderStatus_ORDER_STATUS_RETURNED)}, "Nothing to do: the return has arrived"},
+		{"refunded", []func(*orderv1.Order){in(orderv1.OrderStatus_ORDER_STATUS_RETURNED)}, "Nothing to do: the return has arrived and was refunded to: the card."},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			o := order("Q-1", "ada", 9, tt.options...)
-			if got := nextStep(orders.WithActions{Order: o, Actions: orders.ActionsFor(nil, o, noon)}, noon); !strings.HasPrefix(got, tt.want) {
+			if got := nextStep(orders.WithActions{Order: o, Actions: orders.ActionsFor(nil, o, noon), ReturnRefund: "the card"}, noon); !strings.HasPrefix(got, tt.want) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
