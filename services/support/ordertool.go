@@ -1,6 +1,7 @@
 package support
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,8 +17,8 @@ import (
 	"github.com/quartet-commerce/quartet/services/support/orders"
 )
 
-// maxItemsShown is how many items of an order a model is shown.
-const maxItemsShown = 20
+// maxItemsShown is how many items of an order a model is shown: those that are meant go first.
+const maxItemsShown = 6
 
 type orderArgs struct {
 	OrderID string `json:"order_id,omitempty"`
@@ -252,15 +253,36 @@ func (t *turnTools) lookupError(ctx context.Context, err error) error {
 func (t *turnTools) present(ctx context.Context, f orders.WithActions, in wish) orderResult {
 	t.turn.Found(1)
 	t.turn.AddOrder(f.Order, f.Actions)
-	r := orderResult{Order: showOrder(f, t.service.now())}
+	r := orderResult{Order: showOrder(f, t.meant(f.Order, in), t.service.now())}
 	t.answerWish(ctx, f, in, &r)
 	if n := len(f.Order.GetItems()); n > maxItemsShown {
-		r.Note = fmt.Sprintf("The order has %d items; the first %d are listed.", n, maxItemsShown)
+		r.Note = fmt.Sprintf("The order has %d items; %d are listed.", n, maxItemsShown)
 	}
 	return r
 }
 
-func showOrder(f orders.WithActions, now time.Time) *shownOrder {
+// meant returns the places of the items that the model means, or the shopper if it names none.
+func (t *turnTools) meant(o *orderv1.Order, in wish) []int32 {
+	return meantItems(o, t.terms(cmp.Or(in.Item, t.turn.SubQuery)))
+}
+
+// itemsToShow returns the items of an order that a model is shown, in their order, those that are meant in any case.
+func itemsToShow(o *orderv1.Order, meant []int32) []*orderv1.OrderItem {
+	var shown []*orderv1.OrderItem
+	room := maxItemsShown - min(len(meant), maxItemsShown)
+	for i, item := range o.GetItems() {
+		isMeant := slices.Contains(meant, int32(i))
+		if !isMeant && room > 0 {
+			room--
+		} else if !isMeant || len(shown) == maxItemsShown {
+			continue
+		}
+		shown = append(shown, item)
+	}
+	return shown
+}
+
+func showOrder(f orders.WithActions, meant []int32, now time.Time) *shownOrder {
 	o := f.Order
 	shown := &shownOrder{
 		OrderID:  o.GetOrderId(),
@@ -272,7 +294,7 @@ func showOrder(f orders.WithActions, now time.Time) *shownOrder {
 		Total:    money.Text(o.GetTotal()),
 		PaidBy:   o.GetPaymentKind(),
 	}
-	for _, item := range o.GetItems()[:min(len(o.GetItems()), maxItemsShown)] {
+	for _, item := range itemsToShow(o, meant) {
 		s := shownItem{Title: item.GetTitle(), Options: item.GetOptions(), Price: money.Text(item.GetUnitPrice())}
 		if item.GetQuantity() != 1 {
 			s.Quantity = item.GetQuantity()

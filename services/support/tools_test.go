@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -111,13 +112,18 @@ func TestLookupOrderShowsWhatAShopperAsksFor(t *testing.T) {
 func TestLookupOrderCutsLongOrders(t *testing.T) {
 	c := serve(t, silent())
 	long := order("Q-1", "ada", 1)
-	for len(long.GetItems()) < 30 {
+	for len(long.GetItems()) < 29 {
 		long.Items = append(long.Items, long.GetItems()[0])
 	}
+	lantern := proto.CloneOf(long.GetItems()[0])
+	lantern.Title = "Gullwing lantern"
+	long.Items = append(long.Items, lantern)
 	c.haveOrders(t, "one", long)
-	got, err := servicetest.Run[orderResult](t.Context(), t, toolsFor(c, "ada"), "lookup_order", "")
-	if err != nil || len(got.Order.Items) != maxItemsShown || got.Note != "The order has 30 items; the first 20 are listed." {
-		t.Errorf("%d items, note %q, %v", len(got.Order.Items), got.Note, err)
+	for arguments, last := range map[string]string{"": long.GetItems()[0].GetTitle(), `{"item":"lantern"}`: "Gullwing lantern"} {
+		got, err := servicetest.Run[orderResult](t.Context(), t, toolsFor(c, "ada"), "lookup_order", arguments)
+		if err != nil || len(got.Order.Items) != maxItemsShown || got.Order.Items[maxItemsShown-1].Title != last || got.Note != "The order has 30 items; 6 are listed." {
+			t.Errorf("%s: %d items, note %q, %v", arguments, len(got.Order.Items), got.Note, err)
+		}
 	}
 }
 

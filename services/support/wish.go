@@ -80,10 +80,7 @@ func actionSchema(tool agentloop.Tool) json.RawMessage {
 // backend those that they allow. What is allowed and not wanted is not proposed, but shown.
 func (t *turnTools) answerWish(ctx context.Context, f orders.WithActions, in wish, r *orderResult) {
 	wanted := func(kind orderv1.OrderActionKind) bool { return slices.Contains(in.Wants, actionName(kind)) }
-	meant := meantItems(f.Order, t.terms(in.Item))
-	if in.Item == "" {
-		meant = meantItems(f.Order, t.terms(t.turn.SubQuery))
-	}
+	meant := t.meant(f.Order, in)
 	conditions := make(map[string]bool) // that are said
 	for _, a := range f.Actions.GetAllowed() {
 		words, condition := allowedText(f.Order, a), conditionText(a)
