@@ -83,7 +83,7 @@ func (c *conversation) tell(r result) string {
 	case !r.ok && r.name == lookupOrder:
 		return c.say("signIn")
 	case !r.ok && r.name == promotions && has(r.args, "changes"):
-		return c.say("whichProduct")
+		return "" // the question follows
 	case !r.ok && r.name == cartContext && is("add", c.ask):
 		return c.say("noChange")
 	case !r.ok:

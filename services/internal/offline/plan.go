@@ -10,6 +10,7 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
+	plaintext "github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // maxParallel is how many calls one step makes.
@@ -263,6 +264,8 @@ func (c *conversation) planPromotions() []call {
 		args["changes"], name = []any{added}, ""
 	}
 	switch named := codes(c.ask); {
+	case len(c.done) == 1 && !c.done[0].ok && has(c.done[0].args, "changes"):
+		return []call{{askShopper, c.whichProduct(c.done[0])}}
 	case len(c.done) == 1 && has(c.done[0].args, "query") && !c.done[0].found(): // all of them, then
 	case len(c.done) > 0:
 		return nil
@@ -294,6 +297,9 @@ func (c *conversation) supposed() object {
 		return nil
 	}
 	n, rest := 1, cmp.Or(m[1], m[2])
+	if strings.HasSuffix(strings.TrimSpace(c.told), c.say("whichProduct")) {
+		rest = plaintext.OneLine(notAskedRE.ReplaceAllString(c.raw, " "))
+	}
 	if at := quantityRE.FindStringIndex(rest); at != nil && at[0] == 0 { // not in a name: "the Gully 3 shoe"
 		n, rest = quantity(rest)
 	}
@@ -321,6 +327,22 @@ func (c *conversation) shown(s string) string {
 		}
 	}
 	return ""
+}
+
+var severalRE = regexp.MustCompile(`means several: (.*); give`)
+
+// whichProduct asks which product is meant, of those that a failed call names.
+func (c *conversation) whichProduct(r result) object {
+	args := object{"question": c.say("whichProduct")}
+	if m := severalRE.FindStringSubmatch(r.body); m != nil {
+		var replies []any
+		for product := range strings.SplitSeq(m[1], "; ") {
+			_, title, _ := strings.Cut(product, " ")
+			replies = append(replies, title)
+		}
+		args["quick_replies"] = replies
+	}
+	return args
 }
 
 // wishRE says that something is wanted done, not only known.
