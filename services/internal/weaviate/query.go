@@ -167,8 +167,9 @@ type Select struct {
 	Near []float32
 	// Words order them by BM25, the best first, and leave out those without any of the words. Empty: no order.
 	Words []string
-	// Weights are the properties that have the words, such as "title^6".
-	Weights []string
+	// RankedBy are the properties whose scores are added up, such as "title", or "title^6" to count it six times. The server takes whole
+	// numbers only, and 0 for others.
+	RankedBy []string
 	// Sort is a number that they are ordered by. Empty: by nothing.
 	Sort       string
 	Descending bool
@@ -203,11 +204,11 @@ func (c *Client) Find(ctx context.Context, collection, tenant string, s Select) 
 		order, extra = ",nearVector:{vector:"+string(raw)+"}", extra+" distance"
 	}
 	if len(s.Words) > 0 {
-		weights, err := json.Marshal(s.Weights)
+		properties, err := json.Marshal(s.RankedBy)
 		if err != nil {
 			return nil, fmt.Errorf("find: %w", err)
 		}
-		order += fmt.Sprintf(",bm25:{query:%s,properties:%s}", quote(strings.Join(s.Words, " ")), weights)
+		order += fmt.Sprintf(",bm25:{query:%s,properties:%s}", quote(strings.Join(s.Words, " ")), properties)
 	}
 	if s.Sort != "" {
 		direction := "asc"

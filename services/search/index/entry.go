@@ -93,7 +93,6 @@ func (e *Entry) Category() string {
 type View struct {
 	Statistics Statistics
 	Index      Index
-	Grams      *GramCounts // nil: none are counted
 }
 
 // Statistics count what the products of a store have. They are kept up to date as products come and go.
@@ -258,6 +257,7 @@ func (emptyIndex) Count(context.Context, Constraint) (int, error) { return 0, ni
 func (emptyIndex) Candidates(context.Context, Constraint, Filter, catalogv1.Sort) ([]Candidate, bool, error) {
 	return nil, false, nil
 }
+func (emptyIndex) Grams() *GramCounts                                     { return nil }
 func (emptyIndex) Best(context.Context, Filter, int) ([]Candidate, error) { return nil, nil }
 func (emptyIndex) Similarities(_ context.Context, _ Constraint, hits []Hit, _ embed.Vector, _ Filter, _ bool) ([]Hit, []Similarity, error) {
 	return hits, nil, nil

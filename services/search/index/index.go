@@ -88,6 +88,8 @@ type Matches interface {
 	Candidates(ctx context.Context, n Constraint, f Filter, by catalogv1.Sort) (found []Candidate, more bool, err error)
 	// Best returns the n products with the highest scores that have a term and pass the filter, whatever other terms they lack.
 	Best(ctx context.Context, f Filter, n int) ([]Candidate, error)
+	// Grams are the counts of a sample of the store's products, at least those of the n-grams of the query. Nil: none are counted.
+	Grams() *GramCounts
 	// Similarities compares the vectors of the hits, which meet the constraint, with the vector of a query. Hits without a
 	// vector have no similarity. With others, it adds the nearest products that pass the filter to the hits.
 	Similarities(ctx context.Context, n Constraint, hits []Hit, query embed.Vector, admits Filter, others bool) ([]Hit, []Similarity, error)

@@ -30,22 +30,37 @@ const (
 	leastSample = 100
 )
 
+// NewGramCounts returns the counts of a sample that a backend keeps elsewhere.
+func NewGramCounts(products int, having map[string]int) *GramCounts {
+	return &GramCounts{products: products, having: having}
+}
+
+// InSample reports whether a product is one of those that are counted.
+func InSample(productID string) bool {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(productID)) // never fails
+	return h.Sum32()%gramSample == 0
+}
+
+// Grams are the character n-grams of what names a product.
+func Grams(p *catalogv1.Product) map[string]bool {
+	grams := make(map[string]bool)
+	for _, w := range nameWords(p) {
+		retrieval.Grams(w, func(gram string) { grams[gram] = true })
+	}
+	return grams
+}
+
 // Add counts a product if it is one of the sample. Products that are removed or replaced still count, which hardly matters.
 func (g *GramCounts) Add(p *catalogv1.Product) {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(p.GetProductId())) // never fails
-	if h.Sum32()%gramSample != 0 {
+	if !InSample(p.GetProductId()) {
 		return
 	}
 	if g.having == nil {
 		g.having = make(map[string]int)
 	}
 	g.products++
-	grams := make(map[string]bool)
-	for _, w := range nameWords(p) {
-		retrieval.Grams(w, func(gram string) { grams[gram] = true })
-	}
-	for gram := range grams {
+	for gram := range Grams(p) {
 		g.having[gram]++
 	}
 }
@@ -141,6 +156,16 @@ func scale(scores []float64) {
 	}
 }
 
+// Grams are the character n-grams of the terms, each once.
+func (q Query) Grams() []string {
+	var out []string
+	for _, t := range q.Terms {
+		retrieval.Grams(t.Text, func(g string) { out = append(out, g) })
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
 // gramScores are BM25 over character n-grams, whose rarity is that in the sample. They are zero without one: in small stores. By them words count that are inflected, misspelt, or
 // parts of a compound.
 func (q Query) gramScores(hits []Hit, counts *GramCounts) []float64 {
@@ -148,12 +173,7 @@ func (q Query) gramScores(hits []Hit, counts *GramCounts) []float64 {
 	if counts == nil || counts.products < leastSample {
 		return out
 	}
-	var wanted []string
-	for _, t := range q.Terms {
-		retrieval.Grams(t.Text, func(g string) { wanted = append(wanted, g) })
-	}
-	slices.Sort(wanted)
-	wanted = slices.Compact(wanted)
+	wanted := q.Grams()
 	at := make(map[string]int, len(wanted))
 	for i, g := range wanted {
 		at[g] = i

@@ -35,7 +35,7 @@ func (v *View) Search(ctx context.Context, q Query, f Filter, by catalogv1.Sort)
 	if err != nil {
 		return Result{}, err
 	}
-	out.Hits = Rerank(q, out.Hits, best, f, v.Grams)
+	out.Hits = Rerank(q, out.Hits, best, f, out.matches.Grams())
 	return out, nil
 }
 
@@ -67,7 +67,7 @@ func (v *View) Candidates(ctx context.Context, q Query, f Filter) ([]Hit, []Feat
 	if err != nil {
 		return nil, nil, err
 	}
-	hits, features := candidates(q, out.Hits, best, f, v.Grams)
+	hits, features := candidates(q, out.Hits, best, f, out.matches.Grams())
 	return hits, features, nil
 }
 

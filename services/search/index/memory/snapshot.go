@@ -44,7 +44,7 @@ func newSnapshot(words lexicalIndex) *snapshot {
 
 // view is the snapshot as a read sees it.
 func (v *snapshot) view() *index.View {
-	return &index.View{Statistics: v.statistics, Index: v, Grams: &v.grams}
+	return &index.View{Statistics: v.statistics, Index: v}
 }
 
 // product looks a product up by an identifier as models write it. Nil: there is none.
@@ -334,6 +334,9 @@ func (p *matches) Best(_ context.Context, f index.Filter, n int) ([]index.Candid
 	slices.SortFunc(out, byScore)
 	return out[:min(n, len(out))], nil
 }
+
+// Grams implements index.Matches.
+func (p *matches) Grams() *index.GramCounts { return &p.snapshot.grams }
 
 // Similarities implements index.Matches: it compares every product that may be a hit.
 func (p *matches) Similarities(_ context.Context, _ index.Constraint, hits []index.Hit, query embed.Vector, admits index.Filter, others bool) ([]index.Hit, []index.Similarity, error) {

@@ -100,9 +100,15 @@ func (c *Backend) collection() string {
 // outdated reports whether this program's collection is to replace another one. It is not when the other has a newer schema,
 // nor when the other has vectors and this program makes none.
 func (c *Backend) outdated(collection string) bool {
-	number, _, _ := strings.Cut(strings.TrimPrefix(collection, collectionPrefix), "V")
-	schema, _ := strconv.Atoi(number) // zero for what is no number
+	schema := schemaOf(collection)
 	return schema < c.schema || schema == c.schema && c.embedder != nil && collection != c.collection()
+}
+
+// schemaOf is the schema of a collection, zero for a name without a number.
+func schemaOf(collection string) int {
+	number, _, _ := strings.Cut(strings.TrimPrefix(collection, collectionPrefix), "V")
+	schema, _ := strconv.Atoi(number)
+	return schema
 }
 
 // tenant is the name of a store in the cluster, which allows fewer characters.

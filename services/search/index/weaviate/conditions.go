@@ -86,7 +86,7 @@ func attributeCondition(name, value string) weaviate.Where {
 type termConditions struct {
 	// has and strong hold for all objects that have the term. For a phrase, they hold for objects, too, that have its words apart.
 	has, strong []weaviate.Where
-	// words are all stems, for the cluster to rank by.
+	// words are all tokens, for the cluster to rank by.
 	words []string
 }
 
@@ -106,7 +106,8 @@ func newTermConditions(expansions [][]index.Expansion, phrases bool) termConditi
 			case len(f.Stems) > 1:
 				apart, strongApart = append(apart, hasAll(propWords, f.Stems)), append(strongApart, hasAll(propStrong, f.Stems))
 			case f.Joined:
-				strong = append(strong, joinedToken(f.Stems[0]))
+				joined := joinedToken(f.Stems[0])
+				strong, words[joined] = append(strong, joined), true
 			case f.Strong:
 				strong = append(strong, f.Stems[0])
 			default:

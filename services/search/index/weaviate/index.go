@@ -95,7 +95,7 @@ func (s *storeIndex) Variant(ctx context.Context, key string) (*index.Entry, err
 
 // find returns the first products that a query finds. With more, there may be others.
 func (s *storeIndex) find(ctx context.Context, q weaviate.Select) (found []*document, more bool, err error) {
-	q.Limit, q.Properties = ranked, []string{propProduct, propHash}
+	q.Limit, q.Properties, q.RankedBy = ranked, []string{propProduct, propHash}, rankedBy(s.collection)
 	hits, err := s.backend.client.Find(ctx, s.collection, tenant(s.manifest.storeID), q)
 	if err != nil {
 		return nil, false, err
@@ -162,18 +162,61 @@ type termMatches struct {
 	conditions termConditions // that all products meet which have the terms
 	sure       termConditions // that only such products meet
 	found      []index.Candidate
-	have       []int // of each term: how many of those found have it
-	more       bool  // the cluster has more than found
+	have       []int          // of each term: how many of those found have it
+	sample     map[string]int // how many of the sample have what the query asks for
+	more       bool           // the cluster has more than found
 }
 
 func (p *termMatches) setConditions() {
 	p.conditions, p.sure = newTermConditions(p.score.expansions, true), newTermConditions(p.score.expansions, false)
 }
 
-// fetch finds the best products. The rarity of a term is that among them, and so is at least what it is in the store; the
-// cluster, which knows it, has ranked rare terms first.
+// count reads how many of the sample have the n-grams and the stems of the query.
+func (p *termMatches) count(ctx context.Context) (err error) {
+	fields := append(p.query.Grams(), countedProducts)
+	for _, forms := range p.score.expansions {
+		for _, f := range forms {
+			for _, s := range f.Stems {
+				fields = append(fields, countedStem(s))
+			}
+		}
+	}
+	p.sample, err = p.index.manifest.sample(ctx, p.index.collection, fields)
+	return err
+}
+
+// Grams implements index.Matches.
+func (p *termMatches) Grams() *index.GramCounts {
+	return index.NewGramCounts(p.sample[countedProducts], p.sample)
+}
+
+// having is about how many products have term i: those found, or if there are more, as many as have its most frequent form, going by
+// the sample. The cluster takes long to count them.
+func (p *termMatches) having(i int) float64 {
+	found := float64(p.have[i])
+	if !p.more || p.sample[countedProducts] == 0 {
+		return found
+	}
+	most := 0
+	for _, f := range p.score.expansions[i] {
+		least := p.sample[countedStem(f.Stems[0])]
+		for _, s := range f.Stems[1:] {
+			least = min(least, p.sample[countedStem(s)])
+		}
+		if !f.Joined {
+			most = max(most, least)
+		}
+	}
+	products := float64(p.index.statistics.Products)
+	return max(found, products*float64(most)/float64(p.sample[countedProducts]))
+}
+
+// fetch finds the best products.
 func (p *termMatches) fetch(ctx context.Context) error {
-	documents, more, err := p.index.find(ctx, weaviate.Select{Words: p.conditions.words, Weights: weights})
+	if err := p.count(ctx); err != nil {
+		return err
+	}
+	documents, more, err := p.index.find(ctx, weaviate.Select{Words: p.conditions.words})
 	if err != nil {
 		return err
 	}
@@ -186,8 +229,8 @@ func (p *termMatches) fetch(ctx context.Context) error {
 			}
 		}
 	}
-	for i, n := range p.have {
-		p.score.rarity[i] = retrieval.IDF(float64(p.index.statistics.Products), float64(n))
+	for i := range p.have {
+		p.score.rarity[i] = retrieval.IDF(float64(p.index.statistics.Products), p.having(i))
 	}
 	p.found = p.candidates(documents, index.Constraint{MinTerms: 0})
 	return nil
@@ -289,7 +332,7 @@ func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f inde
 		return slices.DeleteFunc(slices.Clone(p.found), func(c index.Candidate) bool { return !n.Met(p.query, c.Entry, c.Match) }), false, nil
 	}
 	q := weaviate.Select{
-		Where: weaviate.All(p.conditions.constraint(p.query, n), filterCondition(f)), Words: p.conditions.words, Weights: weights,
+		Where: weaviate.All(p.conditions.constraint(p.query, n), filterCondition(f)), Words: p.conditions.words,
 	}
 	switch {
 	case n.SimilarTo != nil:
@@ -307,9 +350,17 @@ func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f inde
 	return p.candidates(documents, n), more, err
 }
 
-// Best implements index.Matches by the best products of the query.
-func (p *termMatches) Best(_ context.Context, f index.Filter, n int) ([]index.Candidate, error) {
-	out := slices.DeleteFunc(slices.Clone(p.found), func(c index.Candidate) bool { return c.Terms == 0 || len(f.Admit(c.Entry)) == 0 })
+// Best implements index.Matches by the best products of the query, or if there are more, by the best that pass the filter.
+func (p *termMatches) Best(ctx context.Context, f index.Filter, n int) ([]index.Candidate, error) {
+	out := slices.Clone(p.found)
+	if condition := filterCondition(f); p.more && !condition.None() {
+		documents, _, err := p.index.find(ctx, weaviate.Select{Where: condition, Words: p.conditions.words})
+		if err != nil {
+			return nil, err
+		}
+		out = p.candidates(documents, index.Constraint{})
+	}
+	out = slices.DeleteFunc(out, func(c index.Candidate) bool { return c.Terms == 0 || len(f.Admit(c.Entry)) == 0 })
 	slices.SortStableFunc(out, func(a, b index.Candidate) int { return cmp.Compare(b.Match.Score, a.Match.Score) })
 	return out[:min(n, len(out))], nil
 }

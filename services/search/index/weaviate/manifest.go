@@ -59,10 +59,10 @@ type status struct {
 
 func (m manifest) statusKey() string { return state.Key(m.storeID, "index", "status") }
 
-// keys are all that belong to a collection: records, sums, stems.
+// keys are all that belong to a collection: records, sums, stems, and the counts of the sample.
 func (m manifest) keys(collection string) []string {
 	var out []string
-	for _, part := range [...]string{"records", "sums", "stems"} {
+	for _, part := range [...]string{"records", "sums", "stems", "sample"} {
 		out = append(out, state.Key(m.storeID, "index", collection, part))
 	}
 	return out
@@ -226,6 +226,40 @@ func (m manifest) addStems(ctx context.Context, collection string, stems map[str
 func (m manifest) stems(ctx context.Context, collection, letter string) ([]string, error) {
 	all, err := m.rdb.ZRangeByLex(ctx, m.keys(collection)[2], &redis.ZRangeBy{Min: "[" + letter, Max: "[" + letter + "\xff"}).Result()
 	return all, state.Error("read index", err)
+}
+
+// countedProducts counts the products of the sample. Stems are counted under their keys, and n-grams by themselves: those have letters,
+// digits and spaces only.
+const countedProducts = "n:"
+
+func countedStem(stem string) string { return "w:" + stem }
+
+// countSample adds to the counts of the sample: those of products that are removed or replaced stay, which hardly matters.
+func (m manifest) countSample(ctx context.Context, collection string, counts map[string]int) error {
+	if len(counts) == 0 {
+		return nil
+	}
+	pipe := m.rdb.Pipeline()
+	for field, n := range counts {
+		pipe.HIncrBy(ctx, m.keys(collection)[3], field, int64(n))
+	}
+	_, err := pipe.Exec(ctx)
+	return state.Error("write index", err)
+}
+
+// sample returns counts of the sample, by field. None: zero.
+func (m manifest) sample(ctx context.Context, collection string, fields []string) (map[string]int, error) {
+	values, err := m.rdb.HMGet(ctx, m.keys(collection)[3], fields...).Result()
+	if err != nil {
+		return nil, state.Error("read index", err)
+	}
+	out := make(map[string]int, len(fields))
+	for i, value := range values {
+		if text, ok := value.(string); ok {
+			out[fields[i]], _ = strconv.Atoi(text) // only HINCRBY writes it
+		}
+	}
+	return out, nil
 }
 
 const (

@@ -120,3 +120,31 @@ func TestWithinEdits(t *testing.T) {
 		}
 	}
 }
+
+// Rarity among all products, not among the best 200, is what words are weighed by.
+func TestTheSampleIsCounted(t *testing.T) {
+	m, counts := held(t, "C"), make(map[string]int)
+	var sampled []*catalogv1.Product
+	for _, p := range lamps(0, 100) {
+		if index.InSample(p.GetProductId()) {
+			sampled = append(sampled, p)
+			count(counts, p, index.Analyze(p, stemAll))
+		}
+	}
+	if err := m.countSample(t.Context(), "C", counts); err != nil {
+		t.Fatal(err)
+	}
+	got, err := m.sample(t.Context(), "C", []string{countedProducts, countedStem("lamp"), "lamp", "xyl"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{countedProducts: len(sampled), countedStem("lamp"): len(sampled), "lamp": len(sampled)}
+	if diff := cmp.Diff(want, got); diff != "" || len(sampled) == 0 {
+		t.Errorf("counts of %d products (-want +got):\n%s", len(sampled), diff)
+	}
+	p := termMatches{index: &storeIndex{statistics: index.Statistics{Products: 800}}, have: []int{200}, more: true, sample: got}
+	p.score.expansions = [][]index.Expansion{{{Stems: []string{"lamp"}, Weight: 1}}}
+	if n := p.having(0); n != 800 {
+		t.Errorf("about %v products have a word that all of the sample have, want 800", n)
+	}
+}

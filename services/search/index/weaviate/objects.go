@@ -23,12 +23,14 @@ import (
 
 // clusterSchema numbers the layout of a object, and with it the collection. Raise it with every change to properties, to tokens,
 // or to what words and keys are made of; the next start then fills a new collection while searches go on in the old one.
-const clusterSchema = 5
+const clusterSchema = 6
 
-// Properties of an object. Beside them, it has the searched fields by their names.
+// Properties of an object.
 const (
 	propProduct  = "product"  // product id
 	propHash     = "hash"     // of the product
+	propName     = "name"     // tokens of the fields that name the product
+	propHead     = "head"     // tokens of what the title says that it is
 	propWords    = "words"    // tokens of all searched fields
 	propStrong   = "strong"   // tokens of the strong ones
 	propKeys     = "keys"     // names and values that filters ask for
@@ -39,23 +41,18 @@ const (
 	propEmbedded = "embedded" // whether it has a vector
 )
 
-// pairsWeight is the weight of neighbours as one word.
-const pairsWeight = 1
+// nameWeight is the least weight of the fields that name a product: title, brand, category, tags, and a caption.
+const nameWeight = 3
 
-// weights are the fields that the cluster ranks by, as it takes them: "title^6".
-var weights = func() []string {
-	var out []string
-	for i, f := range index.Fields {
-		switch weight := f.Weight; {
-		case i == index.PairsField:
-			weight = pairsWeight
-			fallthrough
-		case weight > 0:
-			out = append(out, fmt.Sprintf("%s^%g", f.Name, weight))
-		}
+// rankedBy are the properties that the cluster ranks by. It adds up the scores by BM25 in each: a word that names a product counts
+// twice, as one that says what it is does once more. More properties would count it again for each. Collections before schema 6 have
+// others, and are searched until this program's is filled.
+func rankedBy(collection string) []string {
+	if schemaOf(collection) < 6 {
+		return []string{"title^6", "category^5", "brand^3", "tags^3", "caption^3", "pairs"}
 	}
-	return out
-}()
+	return []string{propName, propHead, propWords}
+}
 
 // properties are those of the collection.
 func properties() []weaviate.Property {
@@ -69,18 +66,13 @@ func properties() []weaviate.Property {
 		return weaviate.Property{Name: name, DataType: []string{"boolean"}, Filterable: true}
 	}
 	product, hash := text(propProduct, "field"), text(propHash, "field")
-	product.Filterable, hash.Filterable = false, false
-	out := []weaviate.Property{
-		product, hash, text(propWords, "whitespace"), text(propStrong, "whitespace"), text(propKeys, "whitespace"),
+	name, head, words := text(propName, "whitespace"), text(propHead, "whitespace"), text(propWords, "whitespace")
+	product.Filterable, hash.Filterable, name.Filterable, head.Filterable = false, false, false, false
+	name.Searchable, head.Searchable, words.Searchable = true, true, true
+	return []weaviate.Property{
+		product, hash, name, head, words, text(propStrong, "whitespace"), text(propKeys, "whitespace"),
 		number(propLow), number(propHigh), number(propRating), flag(propStock), flag(propEmbedded),
 	}
-	for _, w := range weights {
-		name, _, _ := strings.Cut(w, "^")
-		field := text(name, "whitespace")
-		field.Filterable, field.Searchable = false, true
-		out = append(out, field)
-	}
-	return out
 }
 
 // objectNamespace is where the names of objects come from.
@@ -96,16 +88,12 @@ func newObject(storeID string, e *index.Entry, ps index.FieldTerms) weaviate.Obj
 		}
 		low, high, stock = min(low, amount), max(high, amount), stock || v.GetStock() > 0
 	}
-	all, strong := tokens(ps)
+	all, strong, name := tokens(ps)
 	properties := map[string]any{
 		propProduct: e.ID(), propHash: productHash(e.Product),
+		propName: strings.Join(name, " "), propHead: strings.Join(ps[index.HeadField], " "),
 		propWords: strings.Join(all, " "), propStrong: strings.Join(strong, " "), propKeys: strings.Join(keysOf(e), " "),
 		propLow: low, propHigh: high, propRating: e.Product.GetRating().GetAverage(), propStock: stock, propEmbedded: false,
-	}
-	for i, f := range index.Fields {
-		if f.Weight > 0 || i == index.PairsField {
-			properties[f.Name] = strings.Join(ps[i], " ")
-		}
 	}
 	return weaviate.Object{ID: objectID(storeID, e.ID()), Properties: properties}
 }
@@ -121,9 +109,10 @@ func productHash(p *catalogv1.Product) string {
 	return uuid.NewSHA1(objectNamespace, raw).String()
 }
 
-// tokens are what words of queries must be: the stems of the fields that are searched, and the neighbours that a compound may mean.
-func tokens(ps index.FieldTerms) (all, strong []string) {
-	every, sure := make(map[string]bool), make(map[string]bool)
+// tokens are what words of queries must be: the stems of the fields that are searched, of the strong ones, and of those that name the
+// product, and with the latter two the neighbours that a compound may mean.
+func tokens(ps index.FieldTerms) (all, strong, name []string) {
+	every, sure, names := make(map[string]bool), make(map[string]bool), make(map[string]bool)
 	for i, f := range index.Fields {
 		for _, s := range ps[i] {
 			if f.Weight > 0 {
@@ -132,12 +121,15 @@ func tokens(ps index.FieldTerms) (all, strong []string) {
 			if f.Weight > 0 && f.Strong {
 				sure[s] = true
 			}
+			if f.Weight >= nameWeight {
+				names[s] = true
+			}
 		}
 	}
 	for _, s := range ps[index.PairsField] {
-		sure[joinedToken(s)] = true
+		sure[joinedToken(s)], names[joinedToken(s)] = true, true
 	}
-	return sorted(every), sorted(sure)
+	return sorted(every), sorted(sure), sorted(names)
 }
 
 // joinedToken begins with a mark that no stem has.

@@ -185,14 +185,17 @@ func (w *writer) put(ctx context.Context, products []*catalogv1.Product) error {
 		return err
 	}
 	batch, objects := make(map[string]*record), make([]weaviate.Object, 0, len(products))
-	stems := make(map[string]bool)
+	stems, counts := make(map[string]bool), make(map[string]int)
 	for i, p := range products {
-		object, l, err := w.prepare(p, stems)
+		object, l, terms, err := w.prepare(p, stems)
 		if err != nil {
 			return err
 		}
 		if old[i] != nil && old[i].Hash == l.Hash && !w.force {
 			continue // it says what it said
+		}
+		if index.InSample(p.GetProductId()) && (old[i] == nil || old[i].Text != l.Text) {
+			count(counts, p, terms)
 		}
 		batch[p.GetProductId()] = &l
 		objects = append(objects, object)
@@ -209,11 +212,26 @@ func (w *writer) put(ctx context.Context, products []*catalogv1.Product) error {
 	if err := w.addStems(ctx, w.collection, stems); err != nil {
 		return err
 	}
+	if err := w.countSample(ctx, w.collection, counts); err != nil {
+		return err
+	}
 	return w.commit(ctx, w.collection, batch)
 }
 
-// prepare makes the object of a product, and what the manifest says of it.
-func (w *writer) prepare(p *catalogv1.Product, stems map[string]bool) (weaviate.Object, record, error) {
+// count adds a product of the sample to the counts.
+func count(counts map[string]int, p *catalogv1.Product, terms index.FieldTerms) {
+	counts[countedProducts]++
+	for g := range index.Grams(p) {
+		counts[g]++
+	}
+	all, _, _ := tokens(terms)
+	for _, s := range all {
+		counts[countedStem(s)]++
+	}
+}
+
+// prepare makes the object of a product, what the manifest says of it, and its stems.
+func (w *writer) prepare(p *catalogv1.Product, stems map[string]bool) (weaviate.Object, record, index.FieldTerms, error) {
 	e, ps := index.NewEntry(p), index.Analyze(p, stemAll)
 	for i, f := range index.Fields {
 		if f.Weight == 0 || !f.Strong {
@@ -226,5 +244,5 @@ func (w *writer) prepare(p *catalogv1.Product, stems map[string]bool) (weaviate.
 		}
 	}
 	l, err := newRecord(e, ps)
-	return newObject(w.storeID, e, ps), l, err
+	return newObject(w.storeID, e, ps), l, ps, err
 }
