@@ -28,8 +28,11 @@ func (v *View) Exact(ctx context.Context, id string) (*Entry, *catalogv1.Variant
 		return nil, nil, nil
 	}
 	found, err := v.Index.Products(ctx, []string{id})
-	if err != nil || found[0] != nil {
-		return found[0], nil, err
+	if err != nil {
+		return nil, nil, err
+	}
+	if found[0] != nil {
+		return found[0], nil, nil
 	}
 	key := VariantKey(id)
 	if key == "" {
