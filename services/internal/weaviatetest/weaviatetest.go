@@ -7,6 +7,7 @@ package weaviatetest
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -108,19 +109,21 @@ func freePorts(t testing.TB, n int) []ports {
 	return out
 }
 
-// free finds free ports that follow each other. The system does not soon give the same ones again.
+// The system gives no connection a port of these, so that nobody takes one before the server does.
+const firstPort, endPort = 10_000, 32_000
+
+// free finds free ports that follow each other.
 func free(t testing.TB, of ...*string) {
 	t.Helper()
 	for range 100 {
 		var held []net.Listener
-		port := 0
-		for range of {
-			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		first := firstPort + rand.IntN(endPort-firstPort)
+		for i := range of {
+			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first+i)))
 			if err != nil {
 				break
 			}
 			held = append(held, l)
-			port = l.Addr().(*net.TCPAddr).Port + 1
 		}
 		if len(held) == len(of) {
 			for i, l := range held {
