@@ -9,6 +9,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/services/internal/eval/confidence"
 	"github.com/quartet-commerce/quartet/services/internal/publicdata"
+	"github.com/quartet-commerce/quartet/services/internal/racedetector"
 )
 
 func TestEvalConfidenceMistakesAreNamed(t *testing.T) {
@@ -27,6 +28,9 @@ func TestEvalConfidenceMistakesAreNamed(t *testing.T) {
 }
 
 func TestConfidenceTellsGoodRepliesFromBadOnes(t *testing.T) {
+	if racedetector.On {
+		t.Skip("one message after another, as in TestRecordedMessages of e2e, and long under the race detector")
+	}
 	t.Parallel()
 	args := []string{"eval", "confidence", "--json"}
 	for _, class := range []string{"strong", "weak"} {
