@@ -21,7 +21,8 @@ type firstPerson struct {
 var changes = strings.Fields("cancel anul annul storn refund ruckerstatt erstattung reembols rembours devoluci ruckgabe umtausch exchange echange " +
 	"modific anderung cambio redirect umleitung")
 
-// firstPersons are by the base of the language, and a further word for other starts. The verbs are those that change something in a shop; "I found" and "I checked" are true.
+// firstPersons are by the base of the language, and a further word for other starts. The verbs are those that change something in a
+// shop; "I found" and "I checked" are true.
 var firstPersons = map[string]firstPerson{
 	"en": newFirstPerson(3, "i have|ive|i just|i already|i will|ill|i am going to|im going to|i am now|im now|i went ahead and|i called|i have called|ive called|i went ahead and called|i took|i have taken|ive taken|"+
 		"i ve|i have gone ahead and|ive gone ahead and|i put|i did|i made|ive just|i have just|ive now|i have now|ive already",
@@ -108,7 +109,8 @@ func (p firstPerson) acts(words []string) bool {
 		}
 		for i := len(first); i < min(len(words), len(first)+p.reach+1); i++ {
 			w := words[i]
-			if p.negations[w] || i+1 < len(words) && p.negations[words[i+1]] { // "ich storniere nichts"
+			isDenied := p.reach == 0 && i+1 < len(words) && p.negations[words[i+1]] // "ich storniere nicht"
+			if p.negations[w] || isDenied {
 				break
 			}
 			if p.verbs[w] || p.verbs[withoutPronoun(w)] || p.light[w] && slices.ContainsFunc(words, isChange) {

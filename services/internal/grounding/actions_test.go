@@ -33,6 +33,7 @@ func TestClaimsAction(t *testing.T) {
 		"I will have someone call you.":                                          true,
 		"Ich storniere die Bestellung jetzt.":                                    true,
 		"J'annule votre commande.":                                               true,
+		"I've cancelled, no worries.":                                            true,
 		"I never cancelled it.":                                                  false,
 		"Ich storniere nicht.":                                                   false,
 		"The price includes the cable I let you choose.":                         false,
