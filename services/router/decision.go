@@ -224,8 +224,8 @@ func (r *routing) identify(assignments []*routerv1.Assignment) {
 // covers reports whether an answer to one sub-query answers another: the words are the same, and the context in brackets that the other
 // has, the first one has too. A model words the context in its own way, or leaves out what a pronoun did not need.
 func covers(known, other string) bool {
-	words, context, _ := strings.Cut(known, classifier.AboutMark)
-	otherWords, otherContext, _ := strings.Cut(other, classifier.AboutMark)
+	words, context, _ := strings.Cut(known, prompt.AboutMark)
+	otherWords, otherContext, _ := strings.Cut(other, prompt.AboutMark)
 	if words != otherWords {
 		return false
 	}

@@ -32,6 +32,9 @@ func BuiltIn(text string) *specialistv1.Prompt {
 	return &specialistv1.Prompt{Version: "builtin-" + hex.EncodeToString(sum[:4]), Text: text}
 }
 
+// AboutMark stands between a sub-query and the context that the router adds, which ends with a bracket.
+const AboutMark = " (about: "
+
 // Today is the line of a prompt that names the date and its time zone: "Today is Sunday, 22 November 2026 (Europe/Berlin)."
 func Today(now time.Time) string {
 	return fmt.Sprintf("Today is %s (%s).", now.Format("Monday, 2 January 2006"), now.Location())

@@ -73,7 +73,7 @@ func (s *Server) system(turn *Turn, req *specialistv1.AnswerRequest) string {
 		quote(&b, pendingLead, "asked", strings.TrimSpace(p.GetSubQuery()+"\n"+p.GetQuestion().GetText()))
 	}
 	if m := req.GetMessage(); m != "" && m != req.GetSubQuery() {
-		said, _, _ := strings.Cut(req.GetSubQuery(), " (about: ") // which the router adds
+		said, _, _ := strings.Cut(req.GetSubQuery(), prompt.AboutMark)
 		// The mark stands for whole words only: after the slashes of a link it would be one.
 		if before, after, found := strings.Cut(m, said); said != "" && found && (before == "" || strings.HasSuffix(before, " ") || strings.HasSuffix(before, "\n")) {
 			quote(&b, aroundLead, "message", before+yourPart+after)

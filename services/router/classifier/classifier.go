@@ -18,6 +18,7 @@ import (
 	routerv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/router/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
@@ -393,9 +394,6 @@ func joined(ps []part) []part {
 	return out
 }
 
-// AboutMark stands between a sub-query and its context, which ends with a bracket.
-const AboutMark = " (about: "
-
 // withAntecedent adds in brackets what a pronoun in the part may stand for: the last part before of the same specialist, or
 // else the last one.
 func withAntecedent(a Assignment, before []Assignment) Assignment {
@@ -409,9 +407,9 @@ func withAntecedent(a Assignment, before []Assignment) Assignment {
 			break
 		}
 	}
-	about, _, _ := strings.Cut(from.SubQuery, AboutMark)
+	about, _, _ := strings.Cut(from.SubQuery, prompt.AboutMark)
 	if about = strings.TrimRight(text.OneLine(about), " ?!."); len(a.SubQuery)+len(about) < MaxMessage-12 {
-		a.SubQuery += AboutMark + about + ")"
+		a.SubQuery += prompt.AboutMark + about + ")"
 	}
 	return a
 }
