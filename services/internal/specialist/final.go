@@ -111,6 +111,27 @@ func (f *Findings) ending() (*specialistv1.ClarifyingQuestion, *specialistv1.Not
 	return f.question, nil
 }
 
+// plainQuestion returns the question at the end of an answer that has nothing else: no tool was called, and nothing is claimed. A
+// model that asks in its text means the same as one that calls ask_shopper. Nil: there is none.
+func plainQuestion(a *specialistv1.Answer) *specialistv1.ClarifyingQuestion {
+	if len(a.GetToolCalls()) > 0 || a.GetClaims() > 0 || a.GetFinishReason() != specialistv1.FinishReason_FINISH_REASON_STOP {
+		return nil
+	}
+	var split text.Sentences
+	sentences := split.Add(strings.TrimSpace(a.GetText()))
+	last := text.OneLine(split.Rest())
+	if last == "" && len(sentences) > 0 {
+		last = text.OneLine(sentences[len(sentences)-1])
+	}
+	if !strings.ContainsAny(last, questionMarks) || utf8.RuneCountInString(last) > maxQuestion {
+		return nil
+	}
+	return &specialistv1.ClarifyingQuestion{Text: last}
+}
+
+// questionMarks are those of the languages of Latin, Chinese and Arabic script.
+const questionMarks = "?？؟"
+
 // withQuestion returns the text of an answer that asks a question. Of a text that asks something itself and was not sent yet, only
 // the question is left, so that the shopper is asked once.
 func withQuestion(before, question string) string {
@@ -118,7 +139,7 @@ func withQuestion(before, question string) string {
 	switch {
 	case strings.Contains(text.OneLine(before), question):
 		return before
-	case before == "" || strings.ContainsAny(before, "?？؟"):
+	case before == "" || strings.ContainsAny(before, questionMarks):
 		return question
 	case strings.Contains(before, "\n"):
 		return before + "\n\n" + question

@@ -76,6 +76,33 @@ func TestAskShopperEndsTheAnswerWithAQuestion(t *testing.T) {
 	}
 }
 
+// A model may ask in its text, without the tool.
+func TestAQuestionAsTextIsTyped(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		steps      []scripted.Step
+	}{
+		{"alone", "Which activity, and which size?", []scripted.Step{{Text: "Which activity, and which size?"}}},
+		{"after a courtesy", "Which activity, and which size?", []scripted.Step{{Text: "Gladly!\n\nWhich activity, and which size? "}}},
+		{"in Chinese", "您要多大的？", []scripted.Step{{Text: "好的。您要多大的？"}}},
+		{"an answer", "", []scripted.Step{{Text: "We have lamps."}}},
+		{"a question within an answer", "", []scripted.Step{{Text: "Which size? See the table."}}},
+		{"a long one", "", []scripted.Step{{Text: "Which of these " + strings.Repeat("very ", 80) + "long shoes?"}}},
+		{"an offer after what was found", "", []scripted.Step{look("nothing"), {Text: "There is a lamp. Would you like another?"}}},
+		{"a claim", "", []scripted.Step{{Text: "It costs 149.99 EUR. Is that too much?"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := answerOf(t, scripted.New(c.steps...), question)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := r.answer.GetClarifyingQuestion().GetText(); got != c.want {
+				t.Errorf("clarifying question %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func answerOf(t *testing.T, model agentloop.Model, req *specialistv1.AnswerRequest) (reply, error) {
 	t.Helper()
 	return ask(t, serve(t, lamps, model), req)
