@@ -296,6 +296,9 @@ func (c *conversation) order(r result, o map[string]any) string {
 			out = c.say("noSuch", asked)
 		}
 		if others := texts(o["other_orders"]); len(others) > 0 {
+			for i := range others {
+				others[i] = c.orderLine(others[i])
+			}
 			out += " " + c.say("others", strings.Join(others, "; "))
 		}
 		return out
@@ -327,6 +330,16 @@ func (c *conversation) order(r result, o map[string]any) string {
 		out = append(out, c.say("holds", strings.Join(items, "; ")+" ("+c.say("placed", c.date(str(order, "placed")), str(order, "total"))+")"))
 	}
 	return plaintext.OneLine(strings.Join(out, " "))
+}
+
+// orderLine puts the line of another order, "QT-1, 2 May 2026, on its way: Lamp", into the shopper's language.
+func (c *conversation) orderLine(line string) string {
+	head, titles, _ := strings.Cut(line, ": ")
+	parts := strings.SplitN(head, ", ", 3)
+	if len(parts) < 3 { // "and 3 more"
+		return line
+	}
+	return fmt.Sprintf("%s, %s, %s: %s", parts[0], c.date(parts[1]), wording.OrderStatus(c.lang, parts[2]), titles)
 }
 
 func (c *conversation) offers(r result, o map[string]any) string {
