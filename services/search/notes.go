@@ -27,7 +27,7 @@ func nearestProducts(ctx context.Context, v *index.View, f index.Result, p plan)
 		return outcome{}, err
 	}
 	if len(candidates) == 0 {
-		return outcome{note: nothingMatches(v, f.Query)}, nil
+		return nothingMatches(ctx, v, f)
 	}
 	all := index.NewFilter(p.filter)
 	relaxed, hits := all, []index.Hit(nil)
@@ -84,18 +84,22 @@ func sortNearest(hits []index.Hit, dropped []string) {
 	}
 }
 
-// nothingMatches says what the store sells instead.
-func nothingMatches(v *index.View, q index.Query) string {
+// nothingMatches says which of the words some product has, and what the store sells.
+func nothingMatches(ctx context.Context, v *index.View, f index.Result) (outcome, error) {
 	if v.Statistics.Products == 0 {
-		return "The catalog is empty."
+		return outcome{note: "The catalog is empty.", absent: true}, nil
+	}
+	known, err := f.Known(ctx)
+	if err != nil {
+		return outcome{}, err
 	}
 	names := slices.Sorted(maps.Keys(v.Statistics.TopCategories))
-	var words []string
-	for _, t := range q.Terms {
-		words = append(words, t.Text)
+	note := "Nothing in the catalog matches " + quote([]string{f.Query.Phrase()})
+	if len(known) > 0 {
+		note += "; some products match only " + quote(known)
 	}
-	return fmt.Sprintf("Nothing in the catalog matches %s. The store sells: %s.",
-		quote([]string{strings.Join(words, " ")}), strings.Join(names[:min(12, len(names))], ", "))
+	note += ". The store sells: " + strings.Join(names[:min(12, len(names))], ", ") + "."
+	return outcome{note: note, absent: len(known) == 0}, nil
 }
 
 // soldOutNote names what fits but is sold out.

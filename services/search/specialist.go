@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the prompt and the examples
 	"encoding/json"
@@ -183,6 +184,7 @@ func (s *Service) searchTool(
 	err := s.backend.Read(ctx, t.Scope.StoreID, version, func(v *index.View) (err error) {
 		if out, err = s.look(ctx, v, s.vocabulary.Of(t.Scope.StoreID), in, t.SubQuery, &m); err == nil {
 			out.note = strings.TrimSpace(idNote(v, in.Query, out) + " " + out.note)
+			out.absent = out.absent && isReadable(&v.Statistics, in.Query, t)
 		}
 		return err
 	})
@@ -203,7 +205,11 @@ func (s *Service) searchTool(
 		items = append(items, item)
 		t.AddProducts(productview.Choice(product, h.Variants, ""))
 	}
-	t.Found(out.total)
+	if out.absent && len(items) == 0 {
+		t.Absent()
+	} else {
+		t.Found(out.total)
+	}
 	if out.note != "" && len(items) > 0 {
 		t.Near()
 	}
@@ -263,6 +269,7 @@ type outcome struct {
 	note       string
 	relevant   bool // the products are in the order of relevance
 	byID       bool // the product with the identifier that was searched for
+	absent     bool // no product has any of the words
 }
 
 // look runs the search that the arguments ask for. ask is what the shopper said.
@@ -364,6 +371,20 @@ func otherWords(all *index.Statistics, f index.Result, translation, ask string) 
 		return ""
 	}
 	return text.Head(ask, maxQuery)
+}
+
+// isReadable reports whether a query is in a language of the catalog. A query of the shopper's words alone is in the shopper's
+// language; any other was put into one of the catalog's by a model.
+func isReadable(all *index.Statistics, query string, t *specialist.Turn) bool {
+	var asked []string
+	for _, w := range text.Words(t.SubQuery) {
+		asked = append(asked, w.Text)
+	}
+	if slices.ContainsFunc(text.Words(query), func(w text.Word) bool { return !slices.Contains(asked, w.Text) }) {
+		return true
+	}
+	spoken, _, _ := strings.Cut(cmp.Or(text.Language(t.SubQuery), t.Language, index.English.Tag), "-")
+	return slices.ContainsFunc(all.CatalogLanguages(), func(l *index.Language) bool { return l.Tag == spoken })
 }
 
 // nearNote says what products are that no word has found.

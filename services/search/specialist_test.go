@@ -41,6 +41,34 @@ func (ix backendUnderTest) callTool(t *testing.T, arguments string, more ...*cat
 	return value.(searchResult), nil
 }
 
+func TestNoProductIsAbsentOnlyIfTheCatalogLacksEveryWord(t *testing.T) {
+	for _, tt := range []struct {
+		asked, language, query, note string
+		absent                       bool
+	}{
+		{"do you sell kayaks?", "en", "kayaks", `Nothing in the catalog matches "kayaks". The store sells`, true},
+		{"Verkauft ihr Kajaks?", "de", "kayak", `Nothing in the catalog matches "kayak". The store sells`, true}, // a model's word
+		{"Verkauft ihr Kajaks?", "de", "Kajaks", `Nothing in the catalog matches "kayak". The store sells`, false},
+		{"a waterproof kayak with a paddle", "en", "waterproof kayak paddle", `"waterproof kayak paddle"; some products match only "waterproof".`, false},
+		{"a tent", "en", "tent", "", false},
+	} {
+		service := backendUnderTest{}.service(t, Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}})
+		indextest.Put(t, service.store, "s1", catalogtest.Outdoor()...)
+		turn := &specialist.Turn{Scope: scope.Scope{StoreID: "s1"}, SubQuery: tt.asked, Language: tt.language, Findings: &specialist.Findings{}}
+		got, err := servicetest.Run[searchResult](t.Context(), t, service.tools(turn), catalogTool, `{"query":"`+tt.query+`"}`)
+		if err != nil || !strings.Contains(got.Note, tt.note) {
+			t.Errorf("%s, %q: note %q, %v; want %q", tt.asked, tt.query, got.Note, err, tt.note)
+		}
+		kept, err := json.Marshal(turn.Findings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is := strings.Contains(string(kept), `"absent":1`); is != tt.absent {
+			t.Errorf("%s, %q: absent %v, want %v; %s", tt.asked, tt.query, is, tt.absent, kept)
+		}
+	}
+}
+
 // Bottles have a capacity to choose, backpacks one that they are described by.
 func (ix backendUnderTest) testAnOptionOfSomeIsAnAttributeOfOthers(t *testing.T) {
 	bottle := catalogtest.Thing("BOTTLE-1", "Steel bottle")

@@ -130,7 +130,11 @@ func (t *turnTools) lookupOrder(ctx context.Context, in orderArgs) (orderResult,
 		return orderResult{}, t.lookupError(ctx, err)
 	}
 	if f.Order == nil {
-		t.turn.Found(0)
+		if id != "" || len(latest) == 0 {
+			t.turn.Absent()
+		} else {
+			t.turn.Found(0)
+		}
 		if len(latest) == 0 {
 			none.Note = "This customer has no orders at this store."
 		}

@@ -74,6 +74,27 @@ func TestOnlyWhatTheShopperWantsIsProposed(t *testing.T) {
 	}
 }
 
+func TestAnOrderThatIsNotThereIsAbsent(t *testing.T) {
+	for _, tt := range []struct {
+		name, customer, arguments string
+		absent                    int32
+	}{
+		{"no such number", "ada", `{"order_id":"Q-9"}`, 1},
+		{"no orders at all", "bob", `{}`, 1},
+		{"no such item, which may be called otherwise", "ada", `{"item":"canoe"}`, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := serve(t, scripted.New(call("lookup_order", tt.arguments), scripted.Step{Text: "There is none."}))
+			c.haveSettings(t, "one", everything)
+			c.haveOrders(t, "one", order("Q-1", "ada", 1))
+			answer := servicetest.Answer(t, c.conn, scope.Scope{StoreID: "one", CustomerID: tt.customer}, "help")
+			if e := answer.GetEvidence(); e.GetEmpty() != 1 || e.GetAbsent() != tt.absent {
+				t.Errorf("evidence %v, want %d absent", e, tt.absent)
+			}
+		})
+	}
+}
+
 func TestAGuestsWantsAreAnsweredToo(t *testing.T) {
 	c := serve(t, scripted.New(call("lookup_order", `{"order_id":"Q-1","email":"ada@one.example","wants":["cancel"]}`), scripted.Step{Text: "Yes."}))
 	c.haveSettings(t, "one", everything)

@@ -11,7 +11,7 @@ import (
 )
 
 // HandoffBelow is the confidence below which a reply recommends a human, unless the store has its own limit.
-const HandoffBelow = 0.45
+const HandoffBelow = 0.5
 
 // Features are what the confidence of an answer depends on. Each is from 0 to 1; the first is always 1.
 type Features [featureCount]float64
@@ -20,7 +20,7 @@ const featureCount = 7
 
 // Names of the features, in their order.
 var Names = [featureCount]string{
-	"any answer", "words of the sub-query in both results and answer", "nothing found for one or two words",
+	"any answer", "words of the sub-query in both results and answer", "a look-up shows that there is none",
 	"a look-up found only what is near", "all claims are supported", "a tool call was repaired", "the answer was ended early",
 }
 
@@ -28,7 +28,7 @@ var Names = [featureCount]string{
 type Weights [featureCount]float64
 
 // fitted is what quartet eval confidence --train prints; docs/evaluation.md says for which replies.
-var fitted = Weights{-0.36, 0.97, 0.81, -0.72, 0.97, -0.71, -0.49}
+var fitted = Weights{-0.08, 0.90, 1.53, -0.52, 0.83, -0.71, -0.48}
 
 // Of is the confidence in an answer to a sub-query, from 0 to 1.
 func Of(subQuery string, a *specialistv1.Answer) float64 { return fitted.Of(FeaturesOf(subQuery, a)) }
@@ -54,12 +54,10 @@ func OfReply(answers ...float64) float64 {
 // FeaturesOf returns the features of an answer to a sub-query.
 func FeaturesOf(subQuery string, a *specialistv1.Answer) Features {
 	e := a.GetEvidence()
-	words, covered := coverage(subQuery, a)
 	return Features{
 		1,
-		covered,
-		// A look-up for many words finds nothing for many reasons; what two words name, the store does not have.
-		flag(e.GetFound() == 0 && e.GetEmpty() > 0 && words <= 2),
+		coverage(subQuery, a),
+		flag(e.GetFound() == 0 && e.GetAbsent() > 0 && e.GetAbsent() == e.GetEmpty()),
 		flag(e.GetNear() > 0),
 		flag(a.GetClaims() > 0 && e.GetUnsupportedClaims() == 0),
 		flag(e.GetRepairedCalls() > 0),
@@ -74,14 +72,14 @@ func flag(is bool) float64 {
 	return 0
 }
 
-// coverage returns the number of content words of a sub-query, and the share of them that both a result and the text of the answer
-// have. If no look-up found anything, the share is 0: what such a result says repeats the words that it was asked for. It is 0 too
-// if a claim is unsupported: an invented price of the right thing is wrong.
-func coverage(subQuery string, a *specialistv1.Answer) (words int, share float64) {
+// coverage returns the share of the content words of a sub-query that both a result and the text of the answer have. If no look-up
+// found anything, it is 0: what such a result says repeats the words that it was asked for. It is 0 too if a claim is unsupported: an
+// invented price of the right thing is wrong.
+func coverage(subQuery string, a *specialistv1.Answer) float64 {
 	language := cmp.Or(text.Language(subQuery), "en")
 	asked := contentWords(language, subQuery)
 	if e := a.GetEvidence(); len(asked) == 0 || e.GetFound()+e.GetNear() == 0 || e.GetUnsupportedClaims() > 0 {
-		return len(asked), 0
+		return 0
 	}
 	results := make(map[string]bool)
 	for _, c := range a.GetToolCalls() {
@@ -96,7 +94,7 @@ func coverage(subQuery string, a *specialistv1.Answer) (words int, share float64
 			both++
 		}
 	}
-	return len(asked), float64(both) / float64(len(asked))
+	return float64(both) / float64(len(asked))
 }
 
 // contentWords returns the stems of the words of a text that are not stop words of its language.

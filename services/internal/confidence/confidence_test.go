@@ -37,16 +37,22 @@ func TestEvidenceRaisesOrLowersTheConfidence(t *testing.T) {
 	}
 }
 
-func TestAnHonestNoneNeedsNoHuman(t *testing.T) {
-	none := &specialistv1.Answer{
-		Text: "We have no kayaks.", FinishReason: specialistv1.FinishReason_FINISH_REASON_STOP, Evidence: &specialistv1.Evidence{Empty: 1},
+func TestANoneIsAsSureAsItsEvidence(t *testing.T) {
+	none := func(e *specialistv1.Evidence) float64 {
+		return Of("Do you sell kayaks?", &specialistv1.Answer{
+			Text: "We have no kayaks.", FinishReason: specialistv1.FinishReason_FINISH_REASON_STOP, Evidence: e,
+		})
 	}
-	if c := Of("Do you sell kayaks?", none); c < HandoffBelow {
-		t.Errorf("nothing found for one word: %.2f", c)
+	if c := none(&specialistv1.Evidence{Empty: 2, Absent: 2}); c < 0.75 {
+		t.Errorf("every look-up shows that there is none: %.2f, want a high confidence", c)
 	}
-	long := "a light blue kayak for two people with a spare paddle"
-	if c := Of(long, none); c >= Of("Do you sell kayaks?", none) {
-		t.Errorf("nothing found for many words: %.2f, want less than for one", c)
+	for name, e := range map[string]*specialistv1.Evidence{
+		"a look-up found nothing, for whatever reason": {Empty: 2, Absent: 1},
+		"something else was found":                     {Found: 1, Empty: 1, Absent: 1},
+	} {
+		if c := none(e); c >= HandoffBelow {
+			t.Errorf("%s: %.2f, want a handoff by default", name, c)
+		}
 	}
 }
 

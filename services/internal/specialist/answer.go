@@ -71,6 +71,9 @@ func compose(turn *Turn, result *agentloop.Result, text string, claims grounding
 	for _, c := range result.Calls {
 		a.ToolCalls = append(a.ToolCalls, toolCall(c))
 	}
+	if a.ClarifyingQuestion == nil && f.notMine == nil {
+		a.ClarifyingQuestion = plainQuestion(a)
+	}
 	a.Confidence = confidence.Of(turn.SubQuery, a)
 	return a
 }
@@ -142,7 +145,7 @@ func setDuration(a *specialistv1.Answer, d time.Duration) { a.Duration = duratio
 // evidence counts what the tools did. It wants the lock.
 func (f *Findings) evidence(result *agentloop.Result, unsupported int) *specialistv1.Evidence {
 	e := &specialistv1.Evidence{
-		Found: int32(f.found), Empty: int32(f.empty), Near: int32(f.near), UnsupportedClaims: int32(unsupported),
+		Found: int32(f.found), Empty: int32(f.empty), Near: int32(f.near), Absent: int32(f.absent), UnsupportedClaims: int32(unsupported),
 	}
 	for _, c := range result.Calls {
 		if c.Error != "" {

@@ -25,13 +25,14 @@ type findingsJSON struct {
 	Found      int                  `json:"found,omitempty"`
 	Empty      int                  `json:"empty,omitempty"`
 	Near       int                  `json:"near,omitempty"`
+	Absent     int                  `json:"absent,omitempty"`
 }
 
 // MarshalJSON implements [json.Marshaler].
 func (f *Findings) MarshalJSON() ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	j := findingsJSON{Ordered: f.ordered, Found: f.found, Empty: f.empty, Near: f.near}
+	j := findingsJSON{Ordered: f.ordered, Found: f.found, Empty: f.empty, Near: f.near, Absent: f.absent}
 	err := errors.Join(
 		encodeAll(&j.Products, f.products...), encodeAll(&j.Promotions, f.promotions...), encodeAll(&j.Passages, f.passages...),
 		encodeAll(&j.Actions, f.actions...), encodeAll(&j.Compared, present(f.compared)...),
@@ -71,7 +72,7 @@ func (f *Findings) UnmarshalJSON(raw []byte) error {
 		err = errors.Join(err, protojson.Unmarshal(raw[0], o.order), protojson.Unmarshal(raw[1], o.actions))
 		f.orders = append(f.orders, o)
 	}
-	f.ordered, f.found, f.empty, f.near = j.Ordered, j.Found, j.Empty, j.Near
+	f.ordered, f.found, f.empty, f.near, f.absent = j.Ordered, j.Found, j.Empty, j.Near, j.Absent
 	return err
 }
 

@@ -66,6 +66,7 @@ type Findings struct {
 	found      int
 	empty      int
 	near       int
+	absent     int
 }
 
 // AddProducts adds candidates, best first. Candidates that the final text mentions become the answer's products. Of a product that
@@ -154,6 +155,14 @@ func (f *Findings) Near() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.near++
+}
+
+// Absent notes a lookup without results that shows that there is none: nothing has the number, or any of the words.
+func (f *Findings) Absent() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.empty++
+	f.absent++
 }
 
 // Found notes the number of results of a lookup. Lookups without results lower the answer's confidence.

@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -69,6 +70,25 @@ func (v *View) Candidates(ctx context.Context, q Query, f Filter) ([]Hit, []Feat
 	}
 	hits, features := candidates(q, out.Hits, best, f, out.matches.Grams())
 	return hits, features, nil
+}
+
+// Known returns the words of the query that some product of the store has, in whatever stock and at whatever price.
+func (out *Result) Known(ctx context.Context) ([]string, error) {
+	needs := make([]Constraint, len(out.Query.Terms))
+	for i := range needs {
+		needs[i].Terms = TermSet(0).Add(i)
+	}
+	met, err := out.matches.Any(ctx, needs...)
+	if err != nil {
+		return nil, fmt.Errorf("known words: %w", err)
+	}
+	var known []string
+	for i, t := range out.Query.Terms {
+		if met[i] {
+			known = append(known, t.Text)
+		}
+	}
+	return known, nil
 }
 
 // selectHits finds the products that meet the words and pass the filter.

@@ -2076,8 +2076,11 @@ type Evidence struct {
 	RepairedCalls int32 `protobuf:"varint,5,opt,name=repaired_calls,json=repairedCalls,proto3" json:"repaired_calls,omitempty"`
 	// Claims of the text without evidence. unsupported_claims quotes the first of them.
 	UnsupportedClaims int32 `protobuf:"varint,6,opt,name=unsupported_claims,json=unsupportedClaims,proto3" json:"unsupported_claims,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Look-ups that returned nothing because there is none: no order has the number, or no product has any of the words. They count as
+	// empty too.
+	Absent        int32 `protobuf:"varint,7,opt,name=absent,proto3" json:"absent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Evidence) Reset() {
@@ -2148,6 +2151,13 @@ func (x *Evidence) GetRepairedCalls() int32 {
 func (x *Evidence) GetUnsupportedClaims() int32 {
 	if x != nil {
 		return x.UnsupportedClaims
+	}
+	return 0
+}
+
+func (x *Evidence) GetAbsent() int32 {
+	if x != nil {
+		return x.Absent
 	}
 	return 0
 }
@@ -3331,14 +3341,15 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"specialist\x18\x01 \x01(\tR\n" +
 	"specialist\x12E\n" +
 	"\bquestion\x18\x02 \x01(\v2).quartet.specialist.v1.ClarifyingQuestionR\bquestion\x12\x1b\n" +
-	"\tsub_query\x18\x03 \x01(\tR\bsubQuery\"\xc3\x01\n" +
+	"\tsub_query\x18\x03 \x01(\tR\bsubQuery\"\xdb\x01\n" +
 	"\bEvidence\x12\x14\n" +
 	"\x05found\x18\x01 \x01(\x05R\x05found\x12\x14\n" +
 	"\x05empty\x18\x02 \x01(\x05R\x05empty\x12\x12\n" +
 	"\x04near\x18\x03 \x01(\x05R\x04near\x12!\n" +
 	"\ffailed_calls\x18\x04 \x01(\x05R\vfailedCalls\x12%\n" +
 	"\x0erepaired_calls\x18\x05 \x01(\x05R\rrepairedCalls\x12-\n" +
-	"\x12unsupported_claims\x18\x06 \x01(\x05R\x11unsupportedClaims\"M\n" +
+	"\x12unsupported_claims\x18\x06 \x01(\x05R\x11unsupportedClaims\x12\x16\n" +
+	"\x06absent\x18\a \x01(\x05R\x06absent\"M\n" +
 	"\x12ClarifyingQuestion\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12#\n" +
 	"\rquick_replies\x18\x02 \x03(\tR\fquickReplies\"A\n" +
