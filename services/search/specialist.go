@@ -184,7 +184,7 @@ func (s *Service) searchTool(
 	err := s.backend.Read(ctx, t.Scope.StoreID, version, func(v *index.View) (err error) {
 		if out, err = s.look(ctx, v, s.vocabulary.Of(t.Scope.StoreID), in, t.SubQuery, &m); err == nil {
 			out.note = strings.TrimSpace(idNote(v, in.Query, out) + " " + out.note)
-			out.absent = out.absent && isReadable(&v.Statistics, in.Query, t)
+			out.absent = out.absent && isReadable(&v.Statistics, in.Query, t) && !hasID(in.Query)
 		}
 		return err
 	})
@@ -648,6 +648,11 @@ func asID(text string) string {
 		return ""
 	}
 	return id
+}
+
+// hasID reports whether a word of a query is an identifier. That no product has it shows little: it may be an order's.
+func hasID(query string) bool {
+	return slices.ContainsFunc(strings.Fields(query), func(w string) bool { return asID(w) != "" })
 }
 
 // instead suggests identifiers in place of an unknown one, or says what to do.

@@ -50,6 +50,7 @@ func TestNoProductIsAbsentOnlyIfTheCatalogLacksEveryWord(t *testing.T) {
 		{"Verkauft ihr Kajaks?", "de", "kayak", `Nothing in the catalog matches "kayak". The store sells`, true}, // a model's word
 		{"Verkauft ihr Kajaks?", "de", "Kajaks", `Nothing in the catalog matches "kayak". The store sells`, false},
 		{"a waterproof kayak with a paddle", "en", "waterproof kayak paddle", `"waterproof kayak paddle"; some products match only "waterproof".`, false},
+		{"is QX-2211 late?", "en", "QX-2211 late", `Nothing in the catalog matches "qx 2211 late"`, false}, // perhaps an order's number
 		{"a tent", "en", "tent", "", false},
 	} {
 		service := backendUnderTest{}.service(t, Config{Deps: specialist.Deps{Redis: servicetest.Redis(t), Model: scripted.New()}})
