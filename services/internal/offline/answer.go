@@ -59,7 +59,7 @@ func (c *conversation) answer() string {
 		}
 	}
 	about := wanted(c.ask, "rule", "topic", "status", "return", "cancel", "exchange") != "" || mineRE.MatchString(c.ask)
-	apology := is("problem", c.ask) && (c.called(policies) || c.called(lookupOrder))
+	apology := (is("problem", c.ask) || is("upset", c.ask)) && (c.called(policies) || c.called(lookupOrder))
 	switch {
 	case len(out) == 0 && (about || apology):
 		out = []string{c.say("unknown") + " " + c.say("help")}
