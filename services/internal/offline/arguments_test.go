@@ -46,6 +46,27 @@ func TestArgumentsAreReadByTypeAndUnit(t *testing.T) {
 	}
 }
 
+func TestAWishForAnOrderIsReadWithItsDetails(t *testing.T) {
+	var lookUp tool
+	lookUp.Function.Name = lookupOrder
+	for message, want := range map[string]object{
+		"please change the address of QT-1003 to 5 Harbour Road, 4020 Linz": {"order_id": "QT-1003", "new_address": "5 Harbour Road, 4020 Linz", "wants": []any{"change_address"}},
+		"I want to change the address of my order":                          {"wants": []any{"change_address"}},
+		"Lieferadresse von QT-1003 bitte ändern auf Hafenweg 5, 4020 Linz!": {"order_id": "QT-1003", "new_address": "Hafenweg 5, 4020 Linz", "wants": []any{"change_address"}},
+		"I want to exchange the boots for size 44":                          {"options": object{"size": "44"}, "wants": []any{"exchange"}},
+		"I want to return the boots in size 44":                             {"wants": []any{"return"}},
+	} {
+		want["reason"] = message
+		c := &conversation{lang: "en", tools: []tool{lookUp}}
+		calls := c.planSupportPart(message)
+		if len(calls) == 0 || calls[0].name != lookupOrder {
+			t.Errorf("%s: %v", message, calls)
+		} else if diff := cmp.Diff(want, calls[0].args); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", message, diff)
+		}
+	}
+}
+
 func TestSayingsAreInAllLanguagesWithTheSameVerbs(t *testing.T) {
 	for key, in := range sayings {
 		for _, lang := range []string{"en", "de", "fr", "es"} {

@@ -361,6 +361,10 @@ func (c *conversation) planSupport() []call {
 }
 
 func (c *conversation) planSupportPart(s string) []call {
+	said, address := s, ""
+	if found := addressRE.FindStringSubmatch(s); found != nil && is("change_address", s) {
+		s, address = found[1], strings.TrimSpace(found[2])
+	}
 	ids := idRE.FindAllString(s, -1)
 	mine := mineRE.MatchString(s) || len(ids) > 0
 	order := c.proof(s)
@@ -383,7 +387,13 @@ func (c *conversation) planSupportPart(s string) []call {
 	case want == "person":
 		return []call{{handoff, object{"reason": s}}}
 	case slices.Contains(orderWants, want) && (mine || wishRE.MatchString(s)) && !is("rule", s):
-		order["wants"], order["reason"] = []any{want}, s
+		order["wants"], order["reason"] = []any{want}, said
+		if size := sizeRE.FindStringSubmatch(s); size != nil && want == "exchange" {
+			order["options"] = object{"size": strings.ToUpper(size[1])}
+		}
+		if address != "" {
+			order["new_address"] = address
+		}
 		return []call{{lookupOrder, order}, rules}
 	case want == "status" || len(ids) > 0 || (want == "rule" || want == "topic") && mine && is("status", s):
 		return []call{{lookupOrder, order}}
@@ -396,8 +406,10 @@ func (c *conversation) planSupportPart(s string) []call {
 }
 
 var (
-	emailRE  = regexp.MustCompile(`[^\s@,;:<>()]+@[^\s@,;:<>()]+\.\pL+`)
-	postalRE = regexp.MustCompile(`(?i)(?:post(?:al)? ?code|zip(?: code)?|plz|postleitzahl|code postal|código postal)\s*(?:is|ist|est|es|:)?\s*([A-Z0-9-]{3,8})`)
+	// addressRE is a text that ends in an address: "change the address of my order to 5 Harbour Road, 4020 Linz".
+	addressRE = regexp.MustCompile(`(?is)^(.*)(?:\b(?:to|nach|in|auf|en|a|por)|à|:)\s+([^?!]*\d[^?!]*)[?!]*$`)
+	emailRE   = regexp.MustCompile(`[^\s@,;:<>()]+@[^\s@,;:<>()]+\.\pL+`)
+	postalRE  = regexp.MustCompile(`(?i)(?:post(?:al)? ?code|zip(?: code)?|plz|postleitzahl|code postal|código postal)\s*(?:is|ist|est|es|:)?\s*([A-Z0-9-]{3,8})`)
 )
 
 // proof is what a guest shows to see an order, where lookup_order takes it.
