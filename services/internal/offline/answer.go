@@ -82,8 +82,8 @@ func (c *conversation) tell(r result) string {
 		return c.say("person")
 	case !r.ok && r.name == lookupOrder:
 		return c.say("signIn")
-	case !r.ok && r.name == promotions && has(r.args, "changes"):
-		return "" // the question follows
+	case !r.ok && r.name == promotions && has(r.args, "changes"), !r.ok && r.name == cartContext && !is("add", c.ask) && c.called(searchCatalog):
+		return "" // the question or the products follow
 	case !r.ok && r.name == cartContext && is("add", c.ask):
 		return c.say("noChange")
 	case !r.ok:

@@ -209,7 +209,7 @@ func (c *conversation) planRecommend() []call {
 	want := wanted(c.ask, "add", "remove", "gift", "alternative", "pairs", "cart")
 	n, rest := quantity(c.ask)
 	product := cmp.Or(c.shown(rest), strings.Join(productWords(rest, c.lang), " "))
-	named := properRE.FindString(r.rest)
+	supposed, named := c.supposed(), properRE.FindString(r.rest)
 	if want == "pairs" && !is("cart", c.ask) {
 		named = name
 	}
@@ -219,7 +219,11 @@ func (c *conversation) planRecommend() []call {
 	}
 	found := list(first.data["products"])
 	switch {
-	case want == "add" && first.name == cartContext && !first.ok:
+	case first.name == cartContext && severalRE.MatchString(first.body):
+		return []call{{askShopper, c.whichProduct(first)}}
+	case first.name == cartContext && !first.ok && supposed != nil:
+		return c.searches([]string{str(supposed, "product")})
+	case first.name == cartContext && !first.ok && want == "add":
 		return c.searches([]string{product})
 	case want == "pairs" && first.name == cartContext && first.found() && named == "":
 		return like(object{})
@@ -230,14 +234,12 @@ func (c *conversation) planRecommend() []call {
 		return like(object{"product_ids": []any{str(dict(found[0]), "product_id")}, "relation": "alternative"})
 	case len(c.done) > 0:
 		return nil
+	case supposed != nil:
+		return []call{{cartContext, object{"changes": []any{supposed}}}}
 	case want == "add" && product == "":
 		return []call{{askShopper, object{"question": c.say("what")}}}
 	case want == "add":
-		added := c.supposed()
-		if added == nil {
-			added = object{"product": product, "add": n}
-		}
-		return []call{{cartContext, object{"changes": []any{added}}}}
+		return []call{{cartContext, object{"changes": []any{object{"product": product, "add": n}}}}}
 	case want == "gift":
 		return like(object{"query": cmp.Or(name, want)})
 	case want == "alternative" && name != "" && cheaperRE.MatchString(c.ask):
