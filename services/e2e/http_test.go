@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -136,16 +137,17 @@ func TestHTTPErrorsAreStatuses(t *testing.T) {
 	store := serveHTTP(t, h.cfg, shopOrigin) + "/v1/stores/demo"
 	const hello = `{"message": "hello"}`
 	for name, c := range map[string]struct {
-		path, body string
-		headers    []string
-		status     int
-		code       codes.Code
-		reason     string
+		method, path, body string // POST if empty
+		headers            []string
+		status             int
+		code               codes.Code
+		reason, says       string
 	}{
+		"another method":           {method: "GET", path: "/ask", status: 405, code: codes.Unimplemented},
 		"empty message":            {path: "/ask", body: `{}`, status: 400, code: codes.InvalidArgument, reason: "INVALID_FIELD"},
 		"empty message, streamed":  {path: "/ask/stream", body: `{}`, headers: []string{"Accept: text/event-stream"}, status: 400, code: codes.InvalidArgument, reason: "INVALID_FIELD"},
 		"unknown field":            {path: "/ask", body: `{"mesage": "hello"}`, status: 400, code: codes.InvalidArgument},
-		"no JSON":                  {path: "/ask", body: `hello`, status: 400, code: codes.InvalidArgument},
+		"no JSON":                  {path: "/ask", body: `hello`, status: 400, code: codes.InvalidArgument, says: "the body is no JSON of quartet.gateway.v1.AskRequest: "},
 		"too large":                {path: "/ask", body: `{"message": "` + strings.Repeat("a", 300<<10) + `"}`, status: 429, code: codes.ResourceExhausted},
 		"too large for the call":   {path: "/ask", body: `{"message": "` + strings.Repeat("a", 100<<10) + `"}`, status: 429, code: codes.ResourceExhausted},
 		"unknown store":            {path: "/../nope/ask", body: hello, status: 404, code: codes.NotFound, reason: "STORE_NOT_FOUND"},
@@ -154,7 +156,7 @@ func TestHTTPErrorsAreStatuses(t *testing.T) {
 		"page of another origin":   {path: "/ask", body: hello, headers: []string{"Origin: https://other.example"}, status: 403, code: codes.PermissionDenied},
 		"sent by a page elsewhere": {path: "/ask", body: hello, headers: []string{"Sec-Fetch-Site: cross-site"}, status: 403, code: codes.PermissionDenied},
 	} {
-		resp, body := request(t, "POST", strings.Replace(store+c.path, "/demo/..", "", 1), c.body, c.headers...)
+		resp, body := request(t, cmp.Or(c.method, "POST"), strings.Replace(store+c.path, "/demo/..", "", 1), c.body, c.headers...)
 		var st struct {
 			Code    codes.Code
 			Message string
@@ -164,7 +166,7 @@ func TestHTTPErrorsAreStatuses(t *testing.T) {
 			t.Errorf("%s: %v, %q: %s", name, err, resp.Header, body)
 			continue
 		}
-		if resp.StatusCode != c.status || st.Code != c.code || st.Message == "" || c.reason != "" && (len(st.Details) == 0 || st.Details[0].Reason != c.reason) {
+		if resp.StatusCode != c.status || st.Code != c.code || st.Message == "" || !strings.HasPrefix(st.Message, c.says) || c.reason != "" && (len(st.Details) == 0 || st.Details[0].Reason != c.reason) {
 			t.Errorf("%s: %s %s; want %d, code %v, reason %q", name, resp.Status, body, c.status, c.code, c.reason)
 		}
 	}

@@ -2,7 +2,9 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
@@ -31,6 +33,22 @@ func (m messages) Marshal(v any) ([]byte, error) {
 		}
 	}
 	return m.JSONPb.Marshal(v)
+}
+
+// NewDecoder implements runtime.Marshaler. Its errors name what they are about.
+func (m messages) NewDecoder(r io.Reader) runtime.Decoder {
+	d := m.JSONPb.NewDecoder(r)
+	return runtime.DecoderFunc(func(v any) error {
+		err := d.Decode(v)
+		if err == nil || errors.Is(err, io.EOF) {
+			return err // EOF: the body is empty
+		}
+		name := "message"
+		if message, ok := v.(proto.Message); ok {
+			name = string(message.ProtoReflect().Descriptor().FullName())
+		}
+		return fmt.Errorf("the body is no JSON of %s: %w", name, err)
+	})
 }
 
 // eventStream writes the messages of a stream as server-sent events, and all else as JSON. An event's name is that of the field that

@@ -82,6 +82,7 @@ func New(cfg Config) (*Server, error) {
 		runtime.WithOutgoingHeaderMatcher(func(string) (string, bool) { return "", false }),
 		runtime.WithOutgoingTrailerMatcher(func(string) (string, bool) { return "", false }),
 		runtime.WithErrorHandler(writeError),
+		runtime.WithRoutingErrorHandler(writeRoutingError),
 		runtime.WithDisablePathLengthFallback(), // a POST is no other method
 		runtime.WithDisableHTTPMethodOverride(),
 	)
@@ -215,6 +216,17 @@ func writeError(ctx context.Context, mux *runtime.ServeMux, m runtime.Marshaler,
 		}
 	}
 	runtime.DefaultHTTPErrorHandler(ctx, mux, m, w, r, err)
+}
+
+// writeRoutingError writes an error for a request that no route takes. The library has 501 for a method that a path does not take.
+func writeRoutingError(ctx context.Context, mux *runtime.ServeMux, m runtime.Marshaler, w http.ResponseWriter, r *http.Request, httpStatus int) {
+	if httpStatus != http.StatusMethodNotAllowed {
+		runtime.DefaultRoutingErrorHandler(ctx, mux, m, w, r, httpStatus)
+		return
+	}
+	writeError(ctx, mux, m, w, r, &runtime.HTTPStatusError{
+		HTTPStatus: httpStatus, Err: status.Errorf(codes.Unimplemented, "%s is not a method of %s", r.Method, r.URL.Path),
+	})
 }
 
 // writeStatus writes an error that is not of a call.
