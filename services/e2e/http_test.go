@@ -123,7 +123,7 @@ func TestHTTP(t *testing.T) {
 		{"GET", thread + "?customer_id=ben", 404, `"code":5`},
 		{"DELETE", thread + "?customer_id=ava", 200, `"deleted":true`},
 		{"GET", thread + "?customer_id=ava", 404, `"code":5`},
-		{"POST", thread, 501, `"code":12`},
+		{"POST", thread, 405, `"code":12`},
 		{"GET", store, 404, `"code":5`},
 	} {
 		if resp, body := request(t, c.method, c.url, ""); resp.StatusCode != c.status || !strings.Contains(body, c.contains) {
