@@ -69,9 +69,11 @@ func (k *Checker) Add(sentence string) Claims {
 		if about := outline.subject(c.Start); about != nil {
 			f.made.Subject = about.id
 		}
-		if e.has(c) && !e.hasOtherUnit(c) && !(c.Unit == Time && outline.promisesArrival(c.Start) && !e.isInResults(c)) {
+		if e.has(c) && !(uses(famUnits) && e.hasOtherUnit(c)) && !(uses(famArrival) && c.Unit == Time && outline.promisesArrival(c.Start) && !e.isInResults(c)) {
 			f.made.Verdict, f.made.Sources = Supported, e.sources(c)
-			f.other = e.subjects.contradicts(outline, c)
+			if uses(famSubjects) {
+				f.other = e.subjects.contradicts(outline, c)
+			}
 			k.derivation.learn(c)
 		}
 		k.stated = append(k.stated, f)
@@ -83,12 +85,17 @@ func (k *Checker) Add(sentence string) Claims {
 		}
 	}
 	hasNames := hasCapitalsForNames(cmp.Or(shown, e.Language)) && hasCapitalsForNames(cmp.Or(e.Language, shown))
-	others := e.subjects.unknownName(outline, k.found(first), hasNames)
-	if len(others) == 0 && hasNames {
+	var others Claims
+	if uses(famNames) {
+		others = e.subjects.unknownName(outline, k.found(first), hasNames)
+	}
+	if len(others) == 0 && hasNames && uses(famProperNames) {
 		others = e.subjects.properName(outline, shown)
 	}
 	others = append(others, e.subjects.check(outline, k.named, k.left())...)
-	others = append(others, e.subjects.compare(outline, k.named)...)
+	if uses(famComparisons) {
+		others = append(others, e.subjects.compare(outline, k.named)...)
+	}
 	for _, r := range outline.own {
 		k.named = append(k.named, r.mentioned...)
 	}
@@ -141,7 +148,7 @@ func (k *Checker) judge(first int) Claims {
 			continue
 		case f.made.Verdict == Unsupported:
 			k.learnQuantities()
-			if rule := k.derivation.ruleOf(k.evidence, f.claim); rule != "" {
+			if rule := k.derivation.ruleOf(k.evidence, f.claim, k.named); rule != "" && uses(rule) {
 				f.made.Verdict, f.made.Sources = Supported, []Source{{Rule: rule}}
 				k.derivation.learn(f.claim)
 			}

@@ -69,7 +69,7 @@ const (
 	RuleAmount     = "amount"     // a sum, a difference or a percentage of amounts
 	RulePercentage = "percentage" // by how many percent an amount is less than another
 	RuleRounding   = "rounding"   // "about 70 EUR"
-	RuleDay        = "day"        // "the 21st" of a date
+	RuleDay        = "day"        // "the 21st" of a date, or the days between two
 )
 
 // Claims are those of one text, in the order of the text.

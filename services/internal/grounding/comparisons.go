@@ -183,8 +183,8 @@ func (s *subject) valueOf(p property) (value span, unit string, ok bool) {
 		value, unit, ok = span{min(value.least, values[0]), max(value.largest, values[0])}, u, true
 		return true
 	}
-	if p == "price" {
-		for _, t := range s.fields["price"] {
+	if p == "price" || p == "total" {
+		for _, t := range s.fields[string(p)] {
 			for _, f := range Read(t, "").Facts {
 				if f.currency != "" && !add(f, f.currency) {
 					return span{}, "", false
@@ -332,13 +332,20 @@ func (s *subjects) isRival(of, product *subject, c *clause) bool {
 }
 
 // says reports whether the texts of a subject have a word with a stem.
-func (s *subject) says(stem string) bool {
-	for _, texts := range s.fields {
+func (s *subject) says(stem string) bool { return s.stems()[stem] }
+
+// readStems returns the stems of the words of a subject's fields.
+func (s *subject) readStems() map[string]bool {
+	out := map[string]bool{}
+	for key, texts := range s.fields {
+		if key == "price" { // people ask for a limit, not for a price
+			continue
+		}
 		for _, t := range texts {
-			if slices.ContainsFunc(text.Words(t), func(w text.Word) bool { return stemOf(w.Text) == stem }) {
-				return true
+			for _, w := range text.Words(t) {
+				out[stemOf(w.Text)] = true
 			}
 		}
 	}
-	return false
+	return out
 }

@@ -1,9 +1,11 @@
 package grounding
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // derivation is what derived amounts may come from: the supported claims of an answer. An answer may state, of the amounts
@@ -177,6 +179,91 @@ func isAboutDerived(c claim, amounts []claim) bool {
 		}
 	}
 	return false
+}
+
+// limitWords are the words before an amount that something depends on: "free from 75 EUR".
+var limitWords = positions([]string{"from over above ab über dès desde de"})
+
+// limits returns the amounts that something depends on: those that people wrote, and those behind a word for a limit.
+func (e *Evidence) limits() []claim {
+	var out []claim
+	for i, f := range e.facts {
+		isPersons := !e.places[e.origins[i]].isResult
+		if values := f.values(); len(values) > 0 && values[0] >= 10*thousand && f.IsNumber() &&
+			(isPersons && (f.currency != "" || f.Unit == "") || f.currency != "" && limitWords[f.Left] > 0) && len(out) < maxLearned {
+			out = append(out, claim{Fact: f, values: values})
+		}
+	}
+	return out
+}
+
+// isBeyondLimit reports whether a claim is by how much an amount is above or below a limit: "7 EUR more and shipping is free".
+func (e *Evidence) isBeyondLimit(c claim) bool {
+	if c.currency == "" || len(c.values) == 0 {
+		return false
+	}
+	v := c.values[0]
+	for _, limit := range e.limits() {
+		for _, a := range e.amounts {
+			if len(a.values) == 0 || !sameCurrency(c.currency, a.currency) || limit.currency != "" && !sameCurrency(limit.currency, a.currency) {
+				continue
+			}
+			diff := max(a.values[0]-limit.values[0], limit.values[0]-a.values[0])
+			if v == diff || approximate[c.Left] > 0 && isNearly(v, diff) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isOfSubjects reports whether a claim is the sum of the prices of the products that the text names, or of the totals of its orders or of
+// all, or the difference of two of them.
+func (s *subjects) isOfSubjects(c claim, named []*subject) bool {
+	for _, of := range []struct {
+		field property
+		list  []*subject
+	}{{"price", ofKind(named, kindProduct)}, {"total", ofKind(named, kindOrder)}, {"total", ofKind(s.list, kindOrder)}} {
+		var values []int64
+		sum := int64(0)
+		for _, n := range of.list {
+			if v, currency, ok := n.valueOf(of.field); ok && v.least == v.largest && sameCurrency(currency, c.currency) {
+				values, sum = append(values, v.least), sum+v.least
+			}
+		}
+		if len(values) < 2 || len(values) != len(of.list) {
+			continue
+		}
+		if slices.Contains(c.values, sum) || len(values) == 2 && slices.Contains(c.values, max(values[0]-values[1], values[1]-values[0])) {
+			return true
+		}
+	}
+	return false
+}
+
+// isDaysBetween reports whether a claim is the number of days between two dates of the evidence.
+func isDaysBetween(c claim, evidence []Fact) bool {
+	p := periods[c.Unit]
+	if p.unit != "day" || len(c.others) > 0 || len(c.values) == 0 {
+		return false
+	}
+	var days []int64 // of a year
+	for _, f := range evidence {
+		if k := f.readings[0][0]; k.kind == day && len(days) < maxLearned {
+			var d, m int
+			fmt.Sscanf(k.text, "%d.%d", &d, &m)
+			days = append(days, int64(time.Date(2001, time.Month(m), d, 0, 0, 0, 0, time.UTC).YearDay()))
+		}
+	}
+	n := c.values[0] / thousand * p.times
+	return n > 0 && slices.ContainsFunc(days, func(d int64) bool { return slices.Contains(days, d+n) })
+}
+
+// isAboutMeasure reports whether a claim rounds a measure of the evidence and says so: "about 15 kg" for 14.9 kg.
+func isAboutMeasure(c claim, evidence []Fact) bool {
+	return approximate[c.Left] > 0 && measures[c.Unit] != "" && len(c.values) > 0 && slices.ContainsFunc(evidence, func(f Fact) bool {
+		return measures[f.Unit] == measures[c.Unit] && slices.ContainsFunc(f.values(), func(v int64) bool { return isNearly(c.values[0], v) })
+	})
 }
 
 // isNearly reports whether v is a number as people round it.

@@ -34,3 +34,33 @@ func TestMergesDeriveAsPeopleDo(t *testing.T) {
 		}
 	}
 }
+
+func TestAnswersDeriveAsPeopleDo(t *testing.T) {
+	const products = `{"products":[{"product_id":"A","title":"Varn Orb","price":"349.00 EUR","details":"weight 14.9 kg"},
+		{"product_id":"C","title":"Varn Dusk","price":"519.00 EUR"},{"product_id":"B","title":"Varn Glow","price":"129.90 EUR"}]}`
+	const orders = `[{"order_id":"KL-501","total":"74.95 EUR","placed":"16 November 2026"},{"order_id":"KL-502","total":"289.00 EUR","placed":"19 November 2026"}]`
+	const terms = `{"policy":"Delivery","text":"Standard delivery is free of charge from 390 EUR."}`
+	for text, want := range map[string]int{
+		"Varn Orb and Varn Glow together come to 478.90 EUR.": 0,
+		"Varn Orb and Varn Glow together come to 468.90 EUR.": 1,
+		"Across both orders you spent 363.95 EUR.":            0,
+		"Across both orders you spent 353.95 EUR.":            1,
+		"The Varn Orb leaves about 50 EUR of your budget.":    0, // of 400
+		"The Varn Orb leaves 51 EUR of your budget.":          0,
+		"The Varn Orb leaves 61 EUR of your budget.":          1,
+		"With the Varn Orb, 41 EUR more and delivery is free": 0,
+		"You placed KL-501 three days before KL-502.":         0,
+		"You placed KL-501 five days before KL-502.":          1,
+		"The Varn Orb weighs about 15 kg.":                    0,
+		"The Varn Orb weighs about 17 kg.":                    1,
+	} {
+		var e Evidence
+		e.AddResult("", products)
+		e.AddResult("", orders)
+		e.AddResult("", terms)
+		e.AddText("a lamp for up to 400 EUR, and where are my orders?")
+		if got := e.Check(text).Rejected(); len(got) != want {
+			t.Errorf("Check(%q) = %+v, want %d rejected", text, got, want)
+		}
+	}
+}

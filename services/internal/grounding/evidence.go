@@ -27,10 +27,11 @@ type Evidence struct {
 
 	isRead  bool
 	places  []place
-	facts   []Fact  // of the places, in order
-	origins []int   // of each fact, the number of its place
-	set     Set     // the same, and the words
-	amounts []claim // in order; only the facts and their values
+	facts   []Fact    // of the places, in order
+	values  [][]int64 // of each fact
+	origins []int     // of each fact, the number of its place
+	set     Set       // the same, and the words
+	amounts []claim   // in order; only the facts and their values
 	// bare are numbers without a currency that may be amounts, in thousandths.
 	bare     []int64
 	subjects subjects
@@ -61,7 +62,7 @@ func (e *Evidence) Check(s string) Claims {
 }
 
 // ruleOf returns the rule by which a claim follows from the evidence and from what the text names, or "".
-func (d *derivation) ruleOf(e *Evidence, c claim) string {
+func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 	switch {
 	case d.yieldsCount(e, c):
 		return RuleCount
@@ -69,13 +70,13 @@ func (d *derivation) ruleOf(e *Evidence, c claim) string {
 		return RuleQuantity
 	case isConversion(c, e.facts):
 		return RuleConversion
-	case isDayOf(c, e.set.has):
+	case isDayOf(c, e.set.has), isDaysBetween(c, e.facts):
 		return RuleDay
-	case d.yieldsAmount(e.amounts, c), isDifference(c, e.facts):
+	case d.yieldsAmount(e.amounts, c), isDifference(c, e.facts), e.subjects.isOfSubjects(c, named), e.isBeyondLimit(c):
 		return RuleAmount
 	case d.yieldsPercentage(e.amounts, c):
 		return RulePercentage
-	case isAbout(c, e.amounts), isAboutDerived(c, e.amounts):
+	case isAbout(c, e.amounts), isAboutDerived(c, e.amounts), isAboutMeasure(c, e.facts):
 		return RuleRounding
 	}
 	return ""
@@ -96,7 +97,7 @@ func (e *Evidence) sources(c claim) []Source {
 	for i, f := range e.facts {
 		same := c.Matches(f)
 		if c.currency != "" {
-			same = (f.currency == "" || sameCurrency(c.currency, f.currency)) && f.IsNumber() && shareOne(c.values, f.values())
+			same = (f.currency == "" || sameCurrency(c.currency, f.currency)) && f.IsNumber() && shareOne(c.values, e.values[i])
 		}
 		if !same {
 			continue

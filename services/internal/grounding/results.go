@@ -27,6 +27,7 @@ func (e *Evidence) read() {
 		size += len(r.text)
 	}
 	e.facts, e.set = make([]Fact, 0, size/bytesPerFact), Set{make(map[key]struct{}, size/bytesPerKey)}
+	e.values, e.origins, e.places = make([][]int64, 0, size/bytesPerFact), make([]int, 0, size/bytesPerFact), make([]place, 0, size/bytesPerFact)
 	keys := map[string]bool{}
 	for _, r := range e.results {
 		if !gjson.Valid(r.text) {
@@ -50,6 +51,7 @@ func (e *Evidence) read() {
 		}
 	}
 	var all strings.Builder
+	all.Grow(size + len(e.results))
 	for _, r := range e.results {
 		all.WriteString(r.text + "\n")
 	}
@@ -73,7 +75,9 @@ func (e *Evidence) add(p place, t Text) {
 	e.facts = append(e.facts, t.Facts...)
 	for _, f := range t.Facts {
 		e.origins = append(e.origins, len(e.places))
-		switch values := f.values(); {
+		values := f.values()
+		e.values = append(e.values, values)
+		switch {
 		case f.currency != "":
 			e.amounts = append(e.amounts, claim{Fact: f, values: values})
 		case f.IsNumber() && len(values) > 0 && (!p.isResult || values[0]%thousand != 0): // what people write, and what looks like a price
@@ -159,6 +163,9 @@ func (r resultReader) object(v gjson.Result, pointer string, of *subject) {
 	}
 }
 
+// fieldsOfObject is about how many fields an object of a tool's result has.
+const fieldsOfObject = 10
+
 // object is a JSON object in the order in which it is written.
 type object []field
 
@@ -168,7 +175,7 @@ type field struct {
 }
 
 func objectOf(v gjson.Result) object {
-	var out object
+	out := make(object, 0, fieldsOfObject)
 	v.ForEach(func(key, value gjson.Result) bool {
 		out = append(out, field{key.Str, value})
 		return true

@@ -3,6 +3,7 @@ package grounding
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -16,8 +17,9 @@ type subject struct {
 	name  string   // its title and id, which identify it
 	words []string // of the name, as nameWord has them, each once
 
-	fields   map[string][]string // of the object itself: the texts under each key, each once
-	facts    Set                 // of the object and those in it
+	fields   map[string][]string    // of the object itself: the texts under each key, each once
+	facts    Set                    // of the object and those in it
+	stems    func() map[string]bool // of the words of the fields, read once
 	variants []variant
 }
 
@@ -82,6 +84,7 @@ func (s *subjects) subject(kind, id, name string) *subject {
 		return s.list[i]
 	}
 	n := &subject{id: id, kind: kind, name: name, words: nameWords(name)}
+	n.stems = sync.OnceValue(n.readStems)
 	s.list = append(s.list, n)
 	if s.byWord == nil {
 		s.byWord = map[string][]*subject{}
