@@ -36,7 +36,7 @@ var firstPersons = map[string]firstPerson{
 	"en past": newFirstPerson(1, "i", "cancelled canceled changed upgraded updated added removed applied placed booked reserved refunded redirected rerouted "+
 		"forwarded notified informed contacted arranged processed issued submitted registered requested escalated scheduled extended exchanged "+
 		"activated initiated voided withdrew revoked", "made completed confirmed finalized finalised started triggered sorted",
-		"not never no nothing if when what which that how whether"), // before it, it is told and not claimed
+		"not never no nothing havent didnt couldnt wasnt cannot cant wont if when what which that how whether"), // before it, it is told and not claimed
 	"en promise": newFirstPerson(1, "i will|ill|i shall", "let get follow have ask raise flag", "", "not never no nothing"),
 	"de now": newFirstPerson(0, "ich", "storniere andere fuge buche reserviere erstatte leite benachrichtige veranlasse beauftrage sende schicke "+
 		"verlangere beantrage annulliere", "", "nicht"),
@@ -51,7 +51,7 @@ var firstPersons = map[string]firstPerson{
 			"abgebrochen zuruckgezogen aufgehoben abbestellt widerrufen",
 		"vorgenommen durchgefuhrt ausgefuhrt eingeleitet erledigt abgeschlossen gemacht angestossen ausgelost eingetragen eingereicht bestatigt "+
 			"durchgegeben bearbeitet vollzogen",
-		"nicht nichts kein keine keinen noch"),
+		"nicht nichts kein keine keinen noch weder"),
 	"fr": newFirstPerson(3, "j ai|jai|je vais|je viens|j avais|je m en suis|je me suis|je vous ai|je t ai|je l ai|je vous l ai|je te l ai",
 		"annule annulee modifie modifiee change changee ajoute ajoutee retire supprime applique commande reserve rembourse redirige transmis "+
 			"prevenu informe contacte demande envoye enregistre prolonge echange active occupe arrete "+
@@ -87,6 +87,9 @@ func newFirstPerson(reach int, starts, verbs, light, negations string) firstPers
 // cancelled your order". No tool changes anything, so no such sentence is true. It knows English, German, French and Spanish. What
 // the store did, "we have cancelled your order", may be true and is left to the evidence.
 func ClaimsAction(sentence string) bool {
+	if !uses(famActions) {
+		return false
+	}
 	var words []string
 	for _, w := range text.Words(sentence) {
 		words = append(words, w.Text)

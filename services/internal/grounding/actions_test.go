@@ -34,6 +34,8 @@ func TestClaimsAction(t *testing.T) {
 		"Ich storniere die Bestellung jetzt.":                                    true,
 		"J'annule votre commande.":                                               true,
 		"I've cancelled, no worries.":                                            true,
+		"I haven't cancelled or changed it.":                                     false,
+		"Ich habe die Bestellung weder storniert noch geändert.":                 false,
 		"I never cancelled it.":                                                  false,
 		"Ich storniere nicht.":                                                   false,
 		"The price includes the cable I let you choose.":                         false,

@@ -56,7 +56,7 @@ func TestComparisons(t *testing.T) {
 		{"no degree", "Kopfhörer?", "Fjell Go für 59,90 EUR. Der Murmel Ruhe 700 ist ein leichter Kopfhörer.", none},
 		{"denied", "headphones?", "The Fjell Sport is not the cheapest.", none},
 		{"a question", "headphones?", "Is the Murmel Ruhe 700 the cheapest?", none},
-		{"on a condition", "headphones?", "If you want the cheapest, take the Fjell Sport.", none},
+		{"on a condition", "headphones?", "If the Fjell Sport is the cheapest, take it.", none},
 		{"what is not typed", "headphones?", "The most comfortable is the Fjell Sport.", none},
 		{"no longer", "headphones?", "The Fjell Go has 40 hours. The Fjell Sport is no longer made.", none},
 	} {

@@ -31,13 +31,11 @@ func (s *subjects) unknownName(o outline, facts []claim, hasNames bool) Claims {
 func (s *subjects) properName(o outline, language string) Claims {
 	for i := range o.clauses {
 		words := o.clauses[i].words
-		if isAboutButtons(words) {
-			continue
-		}
 		for k := 1; k < len(words); k++ {
 			before := words[k-1]
 			isPlace := isWordOf(before, "PREPOSITION") && !(before.Text == "a" && language == "en") // "à" and "a"
-			if s.isUnknownName(o.raw, words[k]) && !isCapital(o.raw[before.Start:]) && !isPlace {
+			isQuoted := strings.ContainsAny(o.raw[before.End:words[k].Start], "«„“\"'‘")            // its capital is that of a beginning
+			if s.isUnknownName(o.raw, words[k]) && !isCapital(o.raw[before.Start:]) && !isPlace && !isQuoted && !isAboutButtons(words) {
 				return o.nameAt(i, k, k+1)
 			}
 		}

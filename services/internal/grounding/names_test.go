@@ -38,6 +38,7 @@ func TestNamesAndPromises(t *testing.T) {
 		{"a noun, German", "ein Zelt?", tents, "Das Wisp Duo hat einen stabilen Boden.", ""},
 		{"a noun beside English titles", "was habt ihr?", tents, "Starter 2 kostet 69,95 EUR. Starter 2 ist auf Lager.", ""},
 		{"a place that a parcel goes to", "a tent?", tents, "We send the Wisp Duo to Portugal.", ""},
+		{"the name of a button", "une tente ?", tents, "Ouvrez votre compte et allez à « Annuler la commande ».", ""},
 		{"a heading", "a tent?", tents, "**Our Top Picks**\nThe Wisp Duo weighs 1.9 kg.", ""},
 
 		{"a guarantee", "when?", parcel, "I guarantee that you get it today.", "I guarantee that you get it today"},

@@ -290,16 +290,6 @@ var isScored = func() map[string]bool {
 	return out
 }()
 
-// ofPrice are concepts that compare prices; a low thing may be low in another way.
-var ofPrice = []string{"CHEAP", "DEAR", "PRICE", "SAVE", "FEE"}
-
-// anchors are the concepts of which a sentence must have one to say what a label stands for.
-var anchors = map[string][]string{
-	"cheaper": ofPrice, "dearer": ofPrice, "cheapest": ofPrice,
-	"can_cancel": {"CANCEL"}, "cannot_cancel": {"CANCEL"}, "can_return": {"RETURN"}, "cannot_return": {"RETURN"},
-	"action_claimed": {"IDO", "ME", "DONE"}, "refunded": {"REFUND", "MONEY"}, "cancelled": {"CANCEL", "ACTIVE"}, "free_shipping": {"SHIPPING"}, "no_free_shipping": {"SHIPPING"},
-}
-
 // kindsOf are the kinds of subjects that the other labels are about.
 var kindsOf = map[string]string{
 	"in_stock": kindProduct, "out_of_stock": kindProduct, "code_valid": kindCode, "code_expired": kindCode,
@@ -307,9 +297,12 @@ var kindsOf = map[string]string{
 
 const (
 	// minLikely is the probability from which a sentence is taken to say what the evidence denies.
-	minLikely = 0.85
+	minLikely = 0.8
 	// minTrue is the probability from which a sentence counts as supported by the evidence, whatever its phrases.
 	minTrue = 0.4
+	// maxRead is how many words a sentence of several clauses has at most that the scorer overrules phrases in: longer ones say several
+	// things, unlike those that it is fitted to.
+	maxRead = 16
 	// minDoubtful is that from which a phrase of the table of topics is taken to say what the evidence denies.
 	minDoubtful = 0.1
 )
@@ -320,6 +313,27 @@ type reading struct {
 	about              []*subject
 	agreed             map[string]float64 // probabilities of what the evidence says, too, by topic
 	contradicted, acts float64
+	none               float64
+	words              int
+}
+
+// overrules reports whether the sentence as a whole says something else than what a phrase in it asserts against the evidence. The scorer
+// does not tell variants apart.
+func (r reading) overrules(a assertion) bool {
+	_, isStatus := statuses[a.topic]
+	if !uses(famScorer) || !isStatus && !isScored[a.topic] || a.topic == "stock" && len(a.qualifiers) > 0 {
+		return false
+	}
+	agreed := r.agreed[a.topic]
+	if r.end-r.start == 1 && (agreed >= minTrue || isScored[a.topic] && r.contradicted < minDoubtful) {
+		return true
+	}
+	if isStatus { // "handed to the courier" is no delivery
+		for topic := range statuses {
+			agreed = max(agreed, r.agreed[topic])
+		}
+	}
+	return r.words <= maxRead && (r.contradicted < minDoubtful || max(agreed, r.none) >= minLikely)
 }
 
 // readings returns how the sentences of a text read. before are the products and orders that the text has named.
@@ -342,29 +356,12 @@ func readingAt(readings []reading, clause int) reading {
 }
 
 // readingOf reads the sentence that begins with a clause. A quotation contradicts nothing, since an order may be an exception to a rule.
-// Nor does a sentence with a clause that the evidence supports: "it can be returned, but opened tea cannot".
 func (s *subjects) readingOf(o outline, first int, before []*subject) reading {
 	sentence := sentenceOf(o.clauses, first)
-	if sentence[0].isQuestion || sentenceHas(o.clauses, first, "IF") || s.quotes(sentence) {
+	if sentence[0].isQuestion || s.quotes(sentence) || !uses(famScorer) {
 		return reading{start: first, end: first + len(sentence)}
 	}
-	r := s.read(o, first, sentence, before)
-	for i := range sentence {
-		if len(sentence) > 1 && r.contradicted >= minLikely && s.read(o, first+i, sentence[i:i+1], before).isLikelyTrue() {
-			r.contradicted = 0
-		}
-	}
-	return r
-}
-
-// isLikelyTrue reports whether clauses say what the evidence says.
-func (r reading) isLikelyTrue() bool {
-	for _, p := range r.agreed {
-		if p >= minTrue {
-			return true
-		}
-	}
-	return false
+	return s.read(o, first, sentence, before)
 }
 
 // sentenceRead is a sentence as the scorer reads it.
@@ -372,6 +369,7 @@ type sentenceRead struct {
 	about    []*subject // one of a kind: that it names, or that the text named last
 	products []*subject // that it names, in order
 	likely   map[string]float64
+	none     float64 // the probability that it says nothing that evidence can deny
 }
 
 // says returns what clauses of a sentence may say, with the probabilities.
@@ -396,32 +394,22 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 		if last := ofKind(before, kind); len(of) == 0 && len(last) > 0 {
 			of = last[len(last)-1:]
 		}
+		if all := ofKind(s.list, kindOrder); kind == kindOrder && len(of) == 0 && len(all) == 1 {
+			of = all // "you can still send it back"
+		}
 		if len(of) == 1 {
 			r.about = append(r.about, of[0])
 		}
 	}
-	found := conceptsOf(scored)
-	has := func(c string) bool { return slices.Contains(found, c) }
-	isLater := sentenceHas(o.clauses, first, "FUTURE")
 	r.likely = map[string]float64{}
-	for l, p := range fitted().score(featuresOf(scored, found)) {
+	for l, p := range fitted().score(featuresOf(scored, conceptsOf(scored))) {
 		label := labels[l]
 		kind := kindsOf[label]
-		unsure := false
-		switch meanings[label].topic {
-		case "processing", "shipped", "delivered", "refunded", "cancelled":
-			unsure = isLater
-		case "apply":
-			unsure = isLater || sentenceHas(o.clauses, first, "START")
-		case "stock":
-			unsure = has("LOW") // "there is none under 25 EUR"
-		case topicCan + "return":
-			unsure = len(named) == 0 || has("CONDITION") // goods in general
-		case "": // comparisons: a low thing may be low in another way
-			unsure = label != "action_claimed" && (sentenceHas(o.clauses, first, "SOME") || has("LOW") && !slices.ContainsFunc(ofPrice[1:], has))
-		}
-		isAbout := kind == "" || slices.ContainsFunc(r.about, func(n *subject) bool { return n.kind == kind })
-		if p >= minCounted && !unsure && isAbout && (anchors[label] == nil || slices.ContainsFunc(anchors[label], has)) {
+		switch {
+		case p < minCounted:
+		case label == "none" || label == "no_action":
+			r.none += p
+		case kind == "" || slices.ContainsFunc(r.about, func(n *subject) bool { return n.kind == kind }):
 			r.likely[label] = p
 		}
 	}
@@ -431,7 +419,10 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 // read compares what clauses of a sentence say with the evidence.
 func (s *subjects) read(o outline, first int, sentence []clause, before []*subject) reading {
 	said := s.says(o, first, sentence, before)
-	r := reading{start: first, end: first + len(sentence), about: said.about, acts: said.likely["action_claimed"], agreed: map[string]float64{}}
+	r := reading{start: first, end: first + len(sentence), about: said.about, acts: said.likely["action_claimed"], none: said.none, agreed: map[string]float64{}}
+	for i := range sentence {
+		r.words += len(sentence[i].words)
+	}
 	for label, p := range said.likely {
 		v := Undecided
 		switch a, isAssertion := meanings[label]; {
@@ -439,6 +430,10 @@ func (s *subjects) read(o outline, first int, sentence []clause, before []*subje
 			v = s.comparePrices(said.products[0], said.products[1])
 		case label == "dearer" && len(said.products) == 2:
 			v = s.comparePrices(said.products[1], said.products[0])
+		case label == "cheaper" && len(said.products) == 1:
+			if all := ofKind(s.list, kindProduct); len(all) == 2 { // "the cheaper of the two"
+				v = s.comparePrices(said.products[0], all[1-slices.Index(all, said.products[0])])
+			}
 		case label == "cheapest" && len(said.products) == 1:
 			v = s.compareAll(said.products[0], before, &sentence[0])
 		case isAssertion:

@@ -233,7 +233,12 @@ func uncompared(sentence string, start int) Claims {
 
 // judge compares an assertion with those of the evidence. It is undecided if they say nothing of its topic and its subject.
 func (s *subjects) judge(a assertion) Verdict {
-	relevant := slices.DeleteFunc(slices.Clone(s.assertions), func(o assertion) bool { return o.topic != a.topic })
+	var relevant []assertion
+	for _, o := range s.assertions {
+		if o.topic == a.topic {
+			relevant = append(relevant, o)
+		}
+	}
 	if a.topic == "free" {
 		return judgeFree(a, relevant)
 	}
@@ -577,7 +582,8 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 	for _, a := range append(assertionsOf(o), s.attributesOf(o)...) {
 		v := s.judge(a)
 		r := readingAt(readings, o.clauseAt(a.start))
-		if v == Contradicted && r.end-r.start == 1 && (r.agreed[a.topic] >= minTrue || isScored[a.topic] && r.contradicted < minDoubtful) {
+		isAttribute := strings.HasPrefix(a.topic, topicAttribute)
+		if v == Contradicted && r.overrules(a) || isAttribute && !uses(famAttributes) || !isAttribute && !uses(famTable) {
 			v = Undecided
 		}
 		decided[a.start] = decided[a.start] || v != Undecided
@@ -585,12 +591,12 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 	}
 	for i := range o.clauses {
 		switch c := &o.clauses[i]; {
-		case c.has("PROMISE") && !c.has("NOT") && !c.isQuestion:
+		case uses(famPromises) && c.has("PROMISE") && !c.has("NOT") && !c.isQuestion:
 			add(c.start, c.end, nil, Unsupported)
 		case decided[c.start]:
-		case o.offersExpired(i) && readingAt(readings, i).contradicted >= minDoubtful:
+		case uses(famOffers) && o.offersExpired(i) && readingAt(readings, i).contradicted >= minDoubtful:
 			add(c.start, c.end, o.own[i].named, Contradicted)
-		case s.reverses(c):
+		case uses(famReversals) && s.reverses(c):
 			add(c.start, c.end, o.refs[i].named, Contradicted)
 		}
 	}

@@ -1,6 +1,9 @@
 package grounding
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 func TestCheckComparesWhatIsAssertedAndDenied(t *testing.T) {
 	const results = `{"products":[{"product_id":"L-1","title":"Varn Glow lamp","price":"40.00 EUR","stock":3,"details":"dimmable yes; outdoor no"},` +
@@ -151,6 +154,37 @@ func TestCheckKnowsVariantsNamesAndOffers(t *testing.T) {
 		e.AddResult("", results)
 		if got := e.Check(text).Rejected(); len(got) != want {
 			t.Errorf("Check(%q) = %+v, want %d rejected", text, got, want)
+		}
+	}
+}
+
+// What a sentence says of the only order, and what it says as a whole where a phrase in it says something else.
+func TestSentencesAreReadAsAWhole(t *testing.T) {
+	const order = `{"order":{"order_id":"KL-501","status":%q,"asked":["The order %s be cancelled.","Items %s be returned."]}}`
+	const products = `{"products":[{"product_id":"A","title":"Varn Glow","price":"89.00 EUR","stock":4},{"product_id":"B","title":"Varn Dusk","price":"59.00 EUR","stock":4}]}`
+	for _, tt := range []struct {
+		status, can, text string
+		want              int
+	}{
+		{"delivered", "cannot", "You may send the item back, no problem.", 1},
+		{"delivered", "can", "You may send the item back, no problem.", 0},
+		{"processing", "cannot", "KL-501: cancellable: no", 0},
+		{"processing", "cannot", "As long as an order has not left, it can be cancelled.", 0},
+		{"processing", "can", "Nothing has been sent yet for KL-501; we're working on it.", 0},
+		{"shipped", "cannot", "KL-501 is on its way.", 0},
+		{"shipped", "cannot", "KL-501 se ha entregado al mensajero.", 0},
+		{"shipped", "cannot", "Once KL-501 has arrived, it can be returned.", 0},
+		{"shipped", "cannot", "Of the two, the Varn Glow is easier on the wallet.", 1},
+		{"shipped", "cannot", "Of the two, the Varn Dusk is easier on the wallet.", 0},
+		{"shipped", "cannot", "If price is what matters, take the Varn Glow, nothing here costs less.", 1},
+		{"shipped", "cannot", "The Varn Glow has a lower tone than the Varn Dusk.", 0},
+	} {
+		var e Evidence
+		e.AddResult("", fmt.Sprintf(order, tt.status, tt.can, tt.can))
+		e.AddResult("", products)
+		e.AddText("a lamp for 89 EUR")
+		if got := e.Check(tt.text).Rejected(); len(got) != tt.want {
+			t.Errorf("%s, %s: Check(%q) = %+v, want %d rejected", tt.status, tt.can, tt.text, got, tt.want)
 		}
 	}
 }
