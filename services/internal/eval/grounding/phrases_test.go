@@ -36,25 +36,26 @@ func TestWrongPhrasesAreNamed(t *testing.T) {
 	}
 }
 
-// leastUnread and mostUnread bound the figures of the unread phrases: the share caught and the share of honest ones flagged.
-const (
-	leastUnread = 0.6
-	mostUnread  = 0.03
-)
+// Bounds of the figures of unread sets: the share caught and the share of honest ones flagged.
+var unread = map[string]struct{ least, most float64 }{
+	"phrases": {0.83, 0.025}, "sentences": {0.8, 0.05}, "answers": {0.6, 0.12},
+}
 
-func TestUnreadPhrases(t *testing.T) {
-	f, err := os.Open("testdata/phrases-unread.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	cases, err := Read(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := Measure(t.Context(), cases)
-	t.Logf("caught %v, honest flagged %v", r.Caught, r.Flagged)
-	if caught, flagged := float64(r.Caught.N)/float64(r.Caught.Of), float64(r.Flagged.N)/float64(r.Flagged.Of); caught < leastUnread || flagged > mostUnread {
-		t.Errorf("caught %v, want at least %v; honest flagged %v, want at most %v", caught, leastUnread, flagged, mostUnread)
+func TestUnreadSets(t *testing.T) {
+	for name, want := range unread {
+		f, err := os.Open("testdata/" + name + "-unread.jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		cases, err := Read(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Measure(t.Context(), cases)
+		t.Logf("%s: caught %v, honest flagged %v", name, r.Caught, r.Flagged)
+		if caught, flagged := float64(r.Caught.N)/float64(r.Caught.Of), float64(r.Flagged.N)/float64(r.Flagged.Of); caught < want.least || flagged > want.most {
+			t.Errorf("%s: caught %v, want at least %v; honest flagged %v, want at most %v", name, caught, want.least, flagged, want.most)
+		}
 	}
 }
