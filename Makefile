@@ -48,10 +48,11 @@ cluster: ## Install a Kubernetes control plane into .tmp/cluster (takes minutes)
 	for f in "$$stages"/node/fast/node-*.yaml "$$stages"/node/heartbeat-with-lease/node-*.yaml "$$stages"/pod/fast/pod-*.yaml; do \
 		cat "$$f"; printf '\n---\n'; done >> $(CLUSTER)/stages.yaml
 
-GENERATED := proto/gen proto/descriptors proto/reference.md proto/openapi services/internal/httpapi/gen
+GENERATED := proto/gen proto/descriptors proto/reference.md proto/openapi services/internal/httpapi/gen services/internal/weaviate/weaviatepb
 .PHONY: generate
 generate: tools ## Generate Go, OpenAPI and the reference from the protos
 	buf generate
+	buf generate services/internal/weaviate/weaviatepb --template services/internal/weaviate/weaviatepb/buf.gen.yaml
 	buf build -o proto/descriptors/quartet.binpb
 	go run ./proto/descriptors/reference > proto/reference.md
 

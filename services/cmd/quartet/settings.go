@@ -221,7 +221,7 @@ type indexFlag struct {
 
 func addIndexFlag(fs *flag.FlagSet) *indexFlag {
 	i := &indexFlag{}
-	fs.StringVar(&i.address, "index", embeddedIndex, "search: where the index of products is: \"embedded\", in memory, or a Weaviate cluster, such as `weaviate://host:port[,host:port...]` (weaviates:// for TLS); its key is in QUARTET_INDEX_KEY")
+	fs.StringVar(&i.address, "index", embeddedIndex, "search: where the index of products is: \"embedded\", in memory, or a Weaviate cluster, such as `weaviate://host:port[/grpc-port][,host:port...]` (weaviates:// for TLS; the port of gRPC is 50051 if left out); its key is in QUARTET_INDEX_KEY")
 	fs.IntVar(&i.memory.MaxStores, "index-stores", search.DefaultMaxStores, "search: `number` of stores whose catalogs the embedded index keeps in memory; the least recently read one is dropped, and loaded again when it is read")
 	fs.DurationVar(&i.memory.IdleTime, "index-idle", search.DefaultIdleTime, "search: `duration` for which the embedded index keeps a catalog that nothing reads")
 	fs.StringVar(&i.memory.Folder, "index-folder", "", "search: `folder` in which the embedded index is saved once it is built, and from which it is loaded; empty: it is built after each start")

@@ -80,6 +80,7 @@ func TestIndexIsWhatTheFlagSays(t *testing.T) {
 		"weaviate://a:8080,b:8080": {says: "index in Weaviate"},
 		"weaviates://a:443":        {says: "index in Weaviate"},
 		"http://a:8080":            {refused: `--index: index address: want weaviate://host:port`},
+		"weaviate://a:8080/x":      {refused: `"x" for the port of gRPC`},
 		"weaviate://a":             {refused: `"a" is not host:port`},
 	} {
 		fs := flag.NewFlagSet("test", flag.ContinueOnError)

@@ -1,6 +1,6 @@
 // Package weaviate is a client of a Weaviate cluster: collections with tenants, objects, and queries by filter and by vector.
-// It speaks REST and GraphQL over net/http; the official Go client would bring the server's models along, with them go-openapi and
-// a MongoDB driver.
+// It writes by REST and reads by gRPC, with messages of its own: the official Go client would bring the server's models along, with
+// them go-openapi and a MongoDB driver.
 //
 // It knows nothing of products and imports no service.
 package weaviate
@@ -18,9 +18,20 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"google.golang.org/grpc"
+	grpcbackoff "google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
@@ -36,6 +47,8 @@ const (
 	readTime  = 3 * time.Second
 	longTime  = 10 * time.Second
 	writeTime = 10 * time.Second
+	// dialTime bounds connecting to a node.
+	dialTime = time.Second
 	// backoff is the wait after every node has failed. It doubles with each further round, up to maxBackoff.
 	backoff    = 50 * time.Millisecond
 	maxBackoff = 2 * time.Second
@@ -45,41 +58,97 @@ const (
 	maxMessage = 500
 )
 
+// defaultQueryPort is the server's own default for gRPC.
+const defaultQueryPort = "50051"
+
 // Client talks to the nodes of one cluster: to one of them until it fails, and then to the next. All that it sends may be sent
 // again, and is, within the caller's deadline. It is safe for concurrent use.
 type Client struct {
-	nodes []string // base URLs
+	nodes []*node
 	key   string
 	http  *http.Client
 	at    atomic.Int64 // the node that is asked, modulo their number
 }
 
-// New returns a client for an address such as "weaviate://a:8080,b:8080"; weaviates:// is over TLS. The key may be empty. Nothing
-// is sent yet.
+// node is one server.
+type node struct {
+	url     string // for REST
+	queries string // host and port for gRPC
+	creds   credentials.TransportCredentials
+
+	mu   sync.Mutex // guards the rest
+	conn *grpc.ClientConn
+}
+
+// New returns a client for an address such as "weaviate://a:8080,b:8080/50052"; weaviates:// is over TLS. The number after the slash
+// is the node's port for gRPC, 50051 if it is left out. The key may be empty. Nothing is sent yet.
 func New(address, key string) (*Client, error) {
 	scheme, hosts, ok := strings.Cut(address, "://")
 	web, known := map[string]string{"weaviate": "http", "weaviates": "https"}[scheme]
 	if !ok || !known {
-		return nil, fmt.Errorf("index address: want weaviate://host:port[,host:port...], or weaviates:// for TLS")
+		return nil, fmt.Errorf("index address: want weaviate://host:port[/grpc-port][,host:port...], or weaviates:// for TLS")
+	}
+	creds := insecure.NewCredentials()
+	if web == "https" {
+		creds = credentials.NewTLS(nil)
 	}
 	c := &Client{key: key}
 	for host := range strings.SplitSeq(hosts, ",") {
-		u, err := url.Parse(web + "://" + host)
-		if err != nil || u.Host != host || u.Port() == "" || u.Hostname() == "" {
-			return nil, fmt.Errorf("index address: %q is not host:port", host)
+		rest, port, given := strings.Cut(host, "/")
+		if !given {
+			port = defaultQueryPort
 		}
-		c.nodes = append(c.nodes, web+"://"+host)
+		u, err := url.Parse(web + "://" + rest)
+		if err != nil || u.Host != rest || u.Port() == "" || u.Hostname() == "" {
+			return nil, fmt.Errorf("index address: %q is not host:port", rest)
+		}
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return nil, fmt.Errorf("index address: %q has %q for the port of gRPC, want a number such as %s", host, port, defaultQueryPort)
+		}
+		c.nodes = append(c.nodes, &node{url: web + "://" + rest, queries: net.JoinHostPort(u.Hostname(), port), creds: creds})
 	}
 	c.http = &http.Client{Transport: &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		DialContext:         (&net.Dialer{Timeout: dialTime, KeepAlive: 15 * time.Second}).DialContext,
 		MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: readTime, ForceAttemptHTTP2: true,
 	}}
 	c.at.Store(rand.Int64N(int64(len(c.nodes))))
 	return c, nil
 }
 
-// Close lets go of idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+// connection returns the node's connection for gRPC, which is made by the first call.
+func (n *node) connection() (*grpc.ClientConn, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.conn != nil {
+		return n.conn, nil
+	}
+	var err error
+	n.conn, err = grpc.NewClient(n.queries, grpc.WithTransportCredentials(n.creds),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxBody)),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           grpcbackoff.Config{BaseDelay: backoff, Multiplier: 2, Jitter: 0.2, MaxDelay: maxBackoff},
+			MinConnectTimeout: dialTime,
+		}))
+	return n.conn, err
+}
+
+// disconnect lets go of the connection for gRPC. Calls under way fail.
+func (n *node) disconnect() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.conn != nil {
+		_ = n.conn.Close() // the only error is that it is closed
+		n.conn = nil
+	}
+}
+
+// Close lets go of all connections.
+func (c *Client) Close() {
+	c.http.CloseIdleConnections()
+	for _, n := range c.nodes {
+		n.disconnect()
+	}
+}
 
 // Nodes is how many nodes there are.
 func (c *Client) Nodes() int { return len(c.nodes) }
@@ -87,15 +156,19 @@ func (c *Client) Nodes() int { return len(c.nodes) }
 // Node tells the nodes apart that calls went to.
 func (c *Client) Node() int64 { return c.at.Load() }
 
-// Next turns to another node, for one whose answers are out of date. Behind one address there may be several.
+// Next turns to another node, for one whose answers are out of date. Behind one address there may be several, so the connections are
+// made anew; calls under way are sent again.
 func (c *Client) Next() {
-	c.at.Add(1)
+	at := c.at.Add(1) - 1
 	c.http.CloseIdleConnections()
+	c.node(at).disconnect()
 }
+
+func (c *Client) node(at int64) *node { return c.nodes[at%int64(len(c.nodes))] }
 
 // Refused is the answer of a node that understood a call and does not do it.
 type Refused struct {
-	// Status is the HTTP status; 200 is that of a query with errors.
+	// Status is the HTTP status, or for a query the one that corresponds best.
 	Status int
 	// Message is the node's own.
 	Message string
@@ -111,11 +184,10 @@ func Missing(err error) bool {
 		return false
 	}
 	return r.Status == http.StatusNotFound || strings.Contains(r.Message, "tenant not found") ||
-		strings.Contains(r.Message, "Cannot query field") || strings.Contains(r.Message, "could not find class") ||
-		strings.Contains(r.Message, "class not found")
+		strings.Contains(r.Message, "could not find class") || strings.Contains(r.Message, "class not found")
 }
 
-// request is one call.
+// request is one call by REST.
 type request struct {
 	what, method, path string
 	body               any // nil: none
@@ -132,30 +204,67 @@ func (c *Client) do(ctx context.Context, r request, out any) error {
 			return fmt.Errorf("%s: %w", r.what, err)
 		}
 	}
+	return c.repeat(ctx, r.what, r.time, func(ctx context.Context, n *node) error { return c.try(ctx, n.url, r, body, out) })
+}
+
+// invoke calls a method by gRPC as do calls by REST.
+func (c *Client) invoke(ctx context.Context, what, method string, within time.Duration, in, out proto.Message) error {
+	if c.key != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+c.key)
+	}
+	return c.repeat(ctx, what, within, func(ctx context.Context, n *node) error {
+		conn, err := n.connection()
+		if err != nil {
+			return err
+		}
+		return refusal(conn.Invoke(ctx, "/weaviate.v1.Weaviate/"+method, in, out))
+	})
+}
+
+// refusal is the error of a call by gRPC: a *Refused if the node has understood it.
+func refusal(err error) error {
+	s := status.Convert(err)
+	switch s.Code() {
+	case codes.OK:
+		return nil
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.ResourceExhausted, codes.Internal, codes.Unimplemented:
+		return err
+	case codes.Unauthenticated:
+		return &Refused{Status: http.StatusUnauthorized, Message: shorten(s.Message())}
+	case codes.PermissionDenied:
+		return &Refused{Status: http.StatusForbidden, Message: shorten(s.Message())}
+	}
+	return &Refused{Status: http.StatusUnprocessableEntity, Message: shorten(s.Message())}
+}
+
+// repeat tries a call with one node after the other until one has answered. within bounds each attempt.
+func (c *Client) repeat(ctx context.Context, what string, within time.Duration, try func(context.Context, *node) error) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	wait := backoff
 	for tries := 1; ; tries++ {
 		at := c.at.Load()
-		err := c.try(ctx, c.nodes[at%int64(len(c.nodes))], r, body, out)
+		attempt, end := context.WithTimeout(ctx, within)
+		err := try(attempt, c.node(at))
+		end()
 		var refused *Refused
 		switch {
 		case err == nil:
 			return nil
 		case errors.As(err, &refused) && !passing(refused):
-			return fmt.Errorf("%s: %w", r.what, err)
+			return fmt.Errorf("%s: %w", what, err)
 		case errors.Is(ctx.Err(), context.Canceled):
-			return fmt.Errorf("%s: %w", r.what, ctx.Err())
+			return fmt.Errorf("%s: %w", what, ctx.Err())
 		}
 		c.at.CompareAndSwap(at, at+1) // unless another call has done so
 		if tries%len(c.nodes) == 0 {
 			if !sleep(ctx, wait) {
-				return unavailable(r.what, err)
+				return unavailable(what, err)
 			}
 			wait = min(2*wait, maxBackoff)
 		}
 		if ctx.Err() != nil {
-			return unavailable(r.what, err)
+			return unavailable(what, err)
 		}
 	}
 }
@@ -184,11 +293,9 @@ func passing(r *Refused) bool {
 	return false
 }
 
-// try sends a call to one node.
-func (c *Client) try(ctx context.Context, node string, r request, body []byte, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, r.time)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, r.method, node+r.path, bytes.NewReader(body))
+// try sends a call by REST to one node.
+func (c *Client) try(ctx context.Context, address string, r request, body []byte, out any) error {
+	req, err := http.NewRequestWithContext(ctx, r.method, address+r.path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

@@ -2,12 +2,16 @@ package weaviate
 
 import (
 	"context"
-	"encoding/json"
+	"encoding/binary"
 	"fmt"
-	"net/http"
-	"strconv"
+	"math"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/quartet-commerce/quartet/services/internal/weaviate/weaviatepb"
 )
 
 // MaxHits is how many objects a query may return, by the server's default.
@@ -17,40 +21,51 @@ const MaxHits = 10_000
 const fewHits = 500
 
 // Where is a condition on objects. The zero value holds for all.
-type Where struct{ text string }
+type Where struct{ filter *weaviatepb.Filter }
 
 // None reports whether it holds for all.
-func (w Where) None() bool { return w.text == "" }
+func (w Where) None() bool { return w.filter == nil }
 
 // HasAny holds for objects that have any of the words in a property. No words: for none.
 func HasAny(property string, words ...string) Where {
-	list := make([]string, len(words))
-	for i, w := range words {
-		list[i] = quote(w)
+	list := []string{"\u0001"} // is in nothing
+	if len(words) > 0 {
+		list = make([]string, len(words))
+		for i, w := range words {
+			list[i] = strings.ToValidUTF8(w, "")
+		}
 	}
-	if len(list) == 0 {
-		list = []string{quote("\u0001")} // is in nothing
-	}
-	return Where{fmt.Sprintf("{path:[%s],operator:ContainsAny,valueText:[%s]}", quote(property), strings.Join(list, ","))}
+	return on(property, &weaviatepb.Filter{
+		Operator: weaviatepb.Filter_OPERATOR_CONTAINS_ANY, Value: &weaviatepb.Filter_Texts{Texts: &weaviatepb.Texts{Values: list}},
+	})
 }
 
 // AtLeast holds for objects whose number is not below.
-func AtLeast(property string, n float64) Where { return number(property, "GreaterThanEqual", n) }
+func AtLeast(property string, n float64) Where {
+	return on(property, &weaviatepb.Filter{
+		Operator: weaviatepb.Filter_OPERATOR_GREATER_THAN_EQUAL, Value: &weaviatepb.Filter_Number{Number: n},
+	})
+}
 
 // AtMost holds for objects whose number is not above.
-func AtMost(property string, n float64) Where { return number(property, "LessThanEqual", n) }
-
-func number(property, operator string, n float64) Where {
-	return Where{fmt.Sprintf("{path:[%s],operator:%s,valueNumber:%s}", quote(property), operator, strconv.FormatFloat(n, 'f', -1, 64))}
+func AtMost(property string, n float64) Where {
+	return on(property, &weaviatepb.Filter{
+		Operator: weaviatepb.Filter_OPERATOR_LESS_THAN_EQUAL, Value: &weaviatepb.Filter_Number{Number: n},
+	})
 }
 
 // Is holds for objects whose flag has that value.
 func Is(property string, flag bool) Where {
-	return Where{fmt.Sprintf("{path:[%s],operator:Equal,valueBoolean:%t}", quote(property), flag)}
+	return on(property, &weaviatepb.Filter{Operator: weaviatepb.Filter_OPERATOR_EQUAL, Value: &weaviatepb.Filter_Flag{Flag: flag}})
+}
+
+func on(property string, f *weaviatepb.Filter) Where {
+	f.Target = &weaviatepb.Target{Property: property}
+	return Where{f}
 }
 
 // All holds where every condition does.
-func All(ws ...Where) Where { return combine("And", ws) }
+func All(ws ...Where) Where { return combine(weaviatepb.Filter_OPERATOR_AND, ws) }
 
 // Any holds where one of the conditions does, and everywhere if one holds everywhere.
 func Any(ws ...Where) Where {
@@ -59,104 +74,66 @@ func Any(ws ...Where) Where {
 			return Where{}
 		}
 	}
-	return combine("Or", ws)
+	return combine(weaviatepb.Filter_OPERATOR_OR, ws)
 }
 
-func combine(operator string, ws []Where) Where {
-	var texts []string
+func combine(operator weaviatepb.Filter_Operator, ws []Where) Where {
+	var all []*weaviatepb.Filter
 	for _, w := range ws {
 		if !w.None() {
-			texts = append(texts, w.text)
+			all = append(all, w.filter)
 		}
 	}
-	switch len(texts) {
+	switch len(all) {
 	case 0:
 		return Where{}
 	case 1:
-		return Where{texts[0]}
+		return Where{all[0]}
 	}
-	return Where{fmt.Sprintf("{operator:%s,operands:[%s]}", operator, strings.Join(texts, ","))}
-}
-
-func (w Where) argument() string {
-	if w.None() {
-		return ""
-	}
-	return ",where:" + w.text
-}
-
-// quote writes a string as GraphQL takes it, which is as JSON does.
-func quote(text string) string {
-	raw, err := json.Marshal(strings.ToValidUTF8(text, ""))
-	if err != nil {
-		return `""` // no string fails
-	}
-	return string(raw)
-}
-
-// answer is that of GraphQL: by verb, and by collection or alias.
-type answer struct {
-	Data   map[string]map[string]json.RawMessage
-	Errors failures
-}
-
-func (a *answer) verdict() error {
-	if len(a.Errors) > 0 {
-		return &Refused{Status: http.StatusOK, Message: a.Errors.first()}
-	}
-	return nil
-}
-
-func (c *Client) query(ctx context.Context, what, text string, within time.Duration) (*answer, error) {
-	out := new(answer)
-	err := c.do(ctx, request{what, http.MethodPost, "/v1/graphql", map[string]string{"query": text}, within}, out)
-	return out, err
+	return Where{&weaviatepb.Filter{Operator: operator, Filters: all}}
 }
 
 // Count returns how many objects of a tenant meet each condition.
 func (c *Client) Count(ctx context.Context, collection, tenant string, conditions ...Where) ([]int, error) {
-	var text strings.Builder
-	text.WriteString("{Aggregate{")
-	for i, w := range conditions {
-		fmt.Fprintf(&text, "n%d:%s(tenant:%s%s){meta{count}}", i, collection, quote(tenant), w.argument())
-	}
-	text.WriteString("}}")
-	a, err := c.query(ctx, "count", text.String(), longTime)
-	if err != nil {
-		return nil, err
-	}
 	out := make([]int, len(conditions))
-	for i := range out {
-		var groups []struct{ Meta struct{ Count int } }
-		if err := json.Unmarshal(a.Data["Aggregate"]["n"+strconv.Itoa(i)], &groups); err != nil || len(groups) != 1 {
-			return nil, fmt.Errorf("count: invalid response: %w", err)
-		}
-		out[i] = groups[0].Meta.Count
-	}
-	return out, nil
+	err := atOnce(ctx, conditions, func(ctx context.Context, i int, w Where) error {
+		reply := new(weaviatepb.AggregateReply)
+		err := c.invoke(ctx, "count", "Aggregate", longTime, &weaviatepb.AggregateRequest{
+			Collection: collection, Tenant: tenant, ObjectsCount: true, Filters: w.filter,
+		}, reply)
+		out[i] = int(reply.GetSingleResult().GetObjectsCount())
+		return err
+	})
+	return out, err
 }
 
 // Any reports for each condition whether any object of a tenant meets it. That is much faster than to count them.
 func (c *Client) Any(ctx context.Context, collection, tenant string, conditions ...Where) ([]bool, error) {
-	var text strings.Builder
-	text.WriteString("{Get{")
-	for i, w := range conditions {
-		fmt.Fprintf(&text, "n%d:%s(tenant:%s,limit:1%s){_additional{id}}", i, collection, quote(tenant), w.argument())
-	}
-	text.WriteString("}}")
-	a, err := c.query(ctx, "look for any", text.String(), readTime)
-	if err != nil {
-		return nil, err
-	}
 	out := make([]bool, len(conditions))
-	for i := range out {
-		var rows []json.RawMessage
-		if err := json.Unmarshal(a.Data["Get"]["n"+strconv.Itoa(i)], &rows); err != nil {
-			return nil, fmt.Errorf("look for any: invalid response: %w", err)
-		}
-		out[i] = len(rows) > 0
+	err := atOnce(ctx, conditions, func(ctx context.Context, i int, w Where) error {
+		reply, err := c.search(ctx, "look for any", readTime, &weaviatepb.SearchRequest{
+			Collection: collection, Tenant: tenant, Limit: 1, Filters: w.filter, Properties: &weaviatepb.Properties{}, Metadata: &weaviatepb.Metadata{Uuid: true},
+		})
+		out[i] = len(reply.GetResults()) > 0
+		return err
+	})
+	return out, err
+}
+
+// atOnce asks for all conditions at the same time.
+func atOnce(ctx context.Context, conditions []Where, ask func(context.Context, int, Where) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for i, w := range conditions {
+		group.Go(func() error { return ask(ctx, i, w) })
 	}
-	return out, nil
+	return group.Wait()
+}
+
+func (c *Client) search(ctx context.Context, what string, within time.Duration, q *weaviatepb.SearchRequest) (*weaviatepb.SearchReply, error) {
+	q.Uses_127Api = true
+	reply := new(weaviatepb.SearchReply)
+	err := c.invoke(ctx, what, "Search", within, q, reply)
+	return reply, err
 }
 
 // Select says which objects are wanted.
@@ -175,7 +152,7 @@ type Select struct {
 	Descending bool
 	// Limit is how many, after Offset; both together are at most MaxHits.
 	Limit, Offset int
-	// Properties of text that are returned.
+	// Properties of text that are returned. None: the server is much faster, since it does not decode the objects.
 	Properties []string
 	// Vectors returns those too.
 	Vectors bool
@@ -184,7 +161,7 @@ type Select struct {
 // Hit is an object that a query found.
 type Hit struct {
 	// ID is that of the object.
-	ID string
+	ID uuid.UUID
 	// Cosine with the vector that was given.
 	Cosine float64
 	// Vector of the object, when it was asked for and there is one.
@@ -195,64 +172,57 @@ type Hit struct {
 
 // Find returns the objects of a tenant that are wanted.
 func (c *Client) Find(ctx context.Context, collection, tenant string, s Select) ([]Hit, error) {
-	order, extra := "", "id"
+	q := &weaviatepb.SearchRequest{
+		Collection: collection, Tenant: tenant, Limit: uint32(s.Limit), Offset: uint32(s.Offset), Filters: s.Where.filter,
+		Properties: &weaviatepb.Properties{Names: s.Properties}, Metadata: &weaviatepb.Metadata{Uuid: true, Vector: s.Vectors, Distance: len(s.Near) > 0},
+	}
 	if len(s.Near) > 0 {
-		raw, err := json.Marshal(s.Near)
-		if err != nil {
-			return nil, fmt.Errorf("find: %w", err)
-		}
-		order, extra = ",nearVector:{vector:"+string(raw)+"}", extra+" distance"
+		q.NearVector = &weaviatepb.NearVector{Vector: vectorBytes(s.Near)}
 	}
 	if len(s.Words) > 0 {
-		properties, err := json.Marshal(s.RankedBy)
-		if err != nil {
-			return nil, fmt.Errorf("find: %w", err)
-		}
-		order += fmt.Sprintf(",bm25:{query:%s,properties:%s}", quote(strings.Join(s.Words, " ")), properties)
+		q.Bm25Search = &weaviatepb.BM25{Query: strings.ToValidUTF8(strings.Join(s.Words, " "), ""), Properties: s.RankedBy}
 	}
 	if s.Sort != "" {
-		direction := "asc"
-		if s.Descending {
-			direction = "desc"
-		}
-		order += fmt.Sprintf(",sort:[{path:[%s],order:%s}]", quote(s.Sort), direction)
-	}
-	if s.Offset > 0 {
-		order += fmt.Sprintf(",offset:%d", s.Offset)
-	}
-	if s.Vectors {
-		extra += " vector"
+		q.SortBy = []*weaviatepb.Sort{{Ascending: !s.Descending, Path: []string{s.Sort}}}
 	}
 	within := readTime
 	if s.Limit > fewHits {
 		within = longTime
 	}
-	a, err := c.query(ctx, "find", fmt.Sprintf("{Get{%s(tenant:%s,limit:%d%s%s){%s _additional{%s}}}}",
-		collection, quote(tenant), s.Limit, order, s.Where.argument(), strings.Join(s.Properties, " "), extra), within)
+	reply, err := c.search(ctx, "find", within, q)
 	if err != nil {
 		return nil, err
 	}
-	var rows []map[string]json.RawMessage
-	if err := json.Unmarshal(a.Data["Get"][collection], &rows); err != nil {
-		return nil, fmt.Errorf("find: invalid response: %w", err)
-	}
-	out := make([]Hit, len(rows))
-	for i, r := range rows {
-		var more struct {
-			ID       string
-			Distance float64
-			Vector   []float32
+	out := make([]Hit, len(reply.GetResults()))
+	for i, r := range reply.GetResults() {
+		m := r.GetMetadata()
+		if n := len(m.GetId()); n == 0 || n > len(out[i].ID) {
+			return nil, fmt.Errorf("find: invalid response: an id of %d bytes", n)
 		}
-		if err := json.Unmarshal(r["_additional"], &more); err != nil {
-			return nil, fmt.Errorf("find: invalid response: %w", err)
-		}
-		out[i] = Hit{ID: more.ID, Cosine: 1 - more.Distance, Vector: more.Vector, Text: make(map[string]string, len(s.Properties))}
-		for _, p := range s.Properties {
-			var text string
-			if json.Unmarshal(r[p], &text) == nil {
-				out[i].Text[p] = text
+		out[i] = Hit{Cosine: 1 - float64(m.GetDistance()), Vector: vectorOf(m.GetVector())}
+		copy(out[i].ID[len(out[i].ID)-len(m.GetId()):], m.GetId()) // the server leaves out zeros at the beginning
+		if len(s.Properties) > 0 {
+			out[i].Text = make(map[string]string, len(s.Properties))
+			for name, value := range r.GetProperties().GetFields().GetFields() {
+				out[i].Text[name] = value.GetText()
 			}
 		}
 	}
 	return out, nil
+}
+
+func vectorBytes(v []float32) []byte {
+	out := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
+	}
+	return out
+}
+
+func vectorOf(raw []byte) []float32 {
+	var out []float32
+	for ; len(raw) >= 4; raw = raw[4:] {
+		out = append(out, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
+	}
+	return out
 }

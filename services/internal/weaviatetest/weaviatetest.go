@@ -83,13 +83,15 @@ func Start(t testing.TB, n int) *Cluster {
 func (c *Cluster) URL() string {
 	var hosts []string
 	for _, n := range c.nodes {
-		hosts = append(hosts, "127.0.0.1:"+n.ports.http)
+		hosts = append(hosts, n.host())
 	}
 	return "weaviate://" + strings.Join(hosts, ",")
 }
 
 // URL is the address of the server alone.
-func (n *Node) URL() string { return "weaviate://127.0.0.1:" + n.ports.http }
+func (n *Node) URL() string { return "weaviate://" + n.host() }
+
+func (n *Node) host() string { return "127.0.0.1:" + n.ports.http + "/" + n.ports.grpc }
 
 // Node returns the i-th server.
 func (c *Cluster) Node(i int) *Node { return c.nodes[i] }

@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/fault"
@@ -272,40 +274,40 @@ func (c *Backend) Close() error {
 	return nil
 }
 
-// documentCache keeps the products that were seen last, by object. An object is never changed, so what is kept is never out of date.
+// documentCache keeps the products that were seen last, by the hash of what they say, so what is kept is never out of date.
 type documentCache struct {
 	mu         sync.Mutex
-	young, old map[string]*document
+	young, old map[uuid.UUID]*document
 }
 
 // documentsKept bounds each half of the cache; a product takes about 4 KB.
 const documentsKept = 15_000
 
-func newDocumentCache() *documentCache { return &documentCache{young: make(map[string]*document)} }
+func newDocumentCache() *documentCache { return &documentCache{young: make(map[uuid.UUID]*document)} }
 
-func (r *documentCache) get(id string) *document {
+func (r *documentCache) get(hash uuid.UUID) *document {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s := r.young[id]; s != nil {
+	if s := r.young[hash]; s != nil {
 		return s
 	}
-	s := r.old[id]
+	s := r.old[hash]
 	if s != nil {
-		r.keep(id, s)
+		r.keep(hash, s)
 	}
 	return s
 }
 
-func (r *documentCache) put(id string, s *document) {
+func (r *documentCache) put(hash uuid.UUID, s *document) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.keep(id, s)
+	r.keep(hash, s)
 }
 
 // keep is called with the lock held.
-func (r *documentCache) keep(id string, s *document) {
+func (r *documentCache) keep(hash uuid.UUID, s *document) {
 	if len(r.young) >= documentsKept {
-		r.young, r.old = make(map[string]*document), r.young
+		r.young, r.old = make(map[uuid.UUID]*document), r.young
 	}
-	r.young[id] = s
+	r.young[hash] = s
 }

@@ -154,7 +154,7 @@ func testWhatWasLostIsFilledIn(t *testing.T, client *weaviate.Client) {
 			if n, err := countLamps(t.Context(), c); n != 20 || err != nil {
 				t.Fatalf("%d lamps before, error %v", n, err)
 			}
-			if err := lose(t.Context(), c, []string{objectID("s1", "LAMP-1"), objectID("s1", "LAMP-2")}); err != nil {
+			if err := lose(t.Context(), c, []string{objectID("s1", "LAMP-1").String(), objectID("s1", "LAMP-2").String()}); err != nil {
 				t.Fatal(err)
 			}
 			again := testCluster(t, c.store.Redis, client) // a replica counts the objects when it starts, and after each write
@@ -286,18 +286,30 @@ func TestWithoutAnIndexTheErrorNamesIt(t *testing.T) {
 	}
 }
 
+// watched is the address of a cluster whose calls by REST go by a test, which may refuse them.
+func watched(t *testing.T, cluster string, admit func(*http.Request) bool) string {
+	t.Helper()
+	host, queries, _ := strings.Cut(strings.TrimPrefix(cluster, "weaviate://"), "/")
+	forward := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: host})
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !admit(r) {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	return strings.Replace(proxy.URL, "http://", "weaviate://", 1) + "/" + queries
+}
+
 // testALateWriterRepairs has a replica write an old product after another replica has taken the lease and written a newer one.
 func testALateWriterRepairs(t *testing.T, cluster string) {
 	client := dialCluster(t, cluster)
 	rdb := servicetest.Redis(t)
 	other := testCluster(t, rdb, client)
 	m := manifest{rdb: rdb, storeID: "s1"}
-	target, err := url.Parse(strings.Replace(cluster, "weaviate://", "http://", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	forward, overtaken := httputil.NewSingleHostReverseProxy(target), false
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	overtaken := false
+	late := testCluster(t, rdb, dialCluster(t, watched(t, cluster, func(r *http.Request) bool {
 		if r.URL.Path == "/v1/batch/objects" && !overtaken {
 			overtaken = true
 			if err := rdb.Del(r.Context(), m.leaseKey(other.collection())).Err(); err != nil {
@@ -306,10 +318,8 @@ func testALateWriterRepairs(t *testing.T, cluster string) {
 			indextest.Put(t, other.store, "s1", catalogtest.Thing("P-1", "green lamp"))
 			indextest.Expect(t, "written meanwhile", indextest.SearchSorted(t, other, "s1", "green lamp"), "P-1")
 		}
-		forward.ServeHTTP(w, r)
-	}))
-	t.Cleanup(proxy.Close)
-	late := testCluster(t, rdb, dialCluster(t, strings.Replace(proxy.URL, "http://", "weaviate://", 1)))
+		return true
+	})))
 	indextest.Put(t, late.store, "s1", catalogtest.Thing("P-1", "blue kite"), catalogtest.Thing("P-2", "chair"))
 	indextest.Expect(t, "after", indextest.SearchSorted(t, late, "s1", "green lamp"), "P-1")
 	if !overtaken {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/productview"
@@ -95,8 +97,8 @@ func (s *storeIndex) Variant(ctx context.Context, key string) (*index.Entry, err
 
 // find returns the first products that a query finds. With more, there may be others.
 func (s *storeIndex) find(ctx context.Context, q weaviate.Select) (found []*document, more bool, err error) {
-	q.Limit, q.Properties, q.RankedBy = ranked, []string{propProduct, propHash}, rankedBy(s.collection)
-	hits, err := s.backend.client.Find(ctx, s.collection, tenant(s.manifest.storeID), q)
+	q.Limit, q.RankedBy = ranked, rankedBy(s.collection)
+	hits, err := s.hits(ctx, q)
 	if err != nil {
 		return nil, false, err
 	}
@@ -104,15 +106,25 @@ func (s *storeIndex) find(ctx context.Context, q weaviate.Select) (found []*docu
 	return found, len(hits) == ranked, err
 }
 
+// hits are the objects that a query finds.
+func (s *storeIndex) hits(ctx context.Context, q weaviate.Select) ([]weaviate.Hit, error) {
+	q.Properties = identifiedBy(s.collection)
+	return s.backend.client.Find(ctx, s.collection, tenant(s.manifest.storeID), q)
+}
+
 // documents returns the products of objects, in order. One that was written meanwhile is as it is now; only what the cluster knows
 // is cached.
 func (s *storeIndex) documents(ctx context.Context, hits []weaviate.Hit) ([]*document, error) {
-	all := make([]*document, len(hits))
+	known, err := s.identities(ctx, hits)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*document, len(known))
 	var ids []string
 	var at []int
-	for i, h := range hits {
-		if all[i] = s.backend.documents.get(h.ID + h.Text[propHash]); all[i] == nil {
-			ids, at = append(ids, h.Text[propProduct]), append(at, i)
+	for i, o := range known {
+		if all[i] = s.backend.documents.get(o.hash); all[i] == nil && o.productID != "" {
+			ids, at = append(ids, o.productID), append(at, i)
 		}
 	}
 	products, err := s.backend.store.Get(ctx, s.manifest.storeID, ids)
@@ -123,13 +135,26 @@ func (s *storeIndex) documents(ctx context.Context, hits []weaviate.Hit) ([]*doc
 		if p == nil {
 			continue
 		}
-		d, h := newDocument(index.NewEntry(p)), hits[at[n]]
-		if productHash(p) == h.Text[propHash] {
-			s.backend.documents.put(h.ID+h.Text[propHash], d)
+		d := newDocument(index.NewEntry(p))
+		if hash := known[at[n]].hash; productHash(p) == hash {
+			s.backend.documents.put(hash, d)
 		}
 		all[at[n]] = d
 	}
 	return slices.DeleteFunc(all, func(d *document) bool { return d == nil }), nil
+}
+
+// identities returns which products objects are.
+func (s *storeIndex) identities(ctx context.Context, hits []weaviate.Hit) ([]identity, error) {
+	if identifiedBy(s.collection) == nil {
+		return s.manifest.identities(ctx, s.collection, hits)
+	}
+	out := make([]identity, len(hits))
+	for i, h := range hits {
+		out[i].productID = h.Text[oldPropProduct]
+		out[i].hash, _ = uuid.Parse(h.Text[oldPropHash]) // a hash that is none is that of no product
+	}
+	return out, nil
 }
 
 // Match asks the cluster for the best products by the words of the query.

@@ -9,9 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 	"github.com/quartet-commerce/quartet/services/search/catalog"
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
@@ -42,9 +44,9 @@ func leaseError(err error) error {
 
 // record is a product in the manifest.
 type record struct {
-	Hash string `json:"h"` // of what the product says
-	Text string `json:"t"` // of what is embedded of it
-	Sums string `json:"s"` // what it adds to the sums
+	Hash uuid.UUID `json:"h"` // of what the product says
+	Text string    `json:"t"` // of what is embedded of it
+	Sums string    `json:"s"` // what it adds to the sums
 }
 
 // status is the state of a store's catalog in Redis and in the cluster.
@@ -59,10 +61,10 @@ type status struct {
 
 func (m manifest) statusKey() string { return state.Key(m.storeID, "index", "status") }
 
-// keys are all that belong to a collection: records, sums, stems, and the counts of the sample.
+// keys are all that belong to a collection: records, sums, stems, the counts of the sample, and which products the objects are.
 func (m manifest) keys(collection string) []string {
 	var out []string
-	for _, part := range [...]string{"records", "sums", "stems", "sample"} {
+	for _, part := range [...]string{"records", "sums", "stems", "sample", "objects"} {
 		out = append(out, state.Key(m.storeID, "index", collection, part))
 	}
 	return out
@@ -105,18 +107,24 @@ func (m manifest) status(ctx context.Context) (status, error) {
 	return st, nil
 }
 
-// commitScript takes products into the manifest. KEYS: lease, records, sums, status. ARGV: token, collection, then for each product
-// its id and its record, which is empty for one that is gone.
+// commitScript takes products into the manifest. KEYS: lease, records, sums, status, objects. ARGV: token, collection, then for each
+// product its id, its record, which is empty for one that is gone, the id of its object, and what is said of that.
 var commitScript = redis.NewScript(checkLease + `
 local sums, changed = {}, false
 local function add(raw, by)
   if not raw or raw == '' then return end
   for field, n in pairs(cjson.decode(cjson.decode(raw).s)) do sums[field] = (sums[field] or 0) + by * n end
 end
-for i = 3, #ARGV, 2 do
+for i = 3, #ARGV, 4 do
   add(redis.call('HGET', KEYS[2], ARGV[i]), -1)
   add(ARGV[i + 1], 1)
-  if ARGV[i + 1] == '' then redis.call('HDEL', KEYS[2], ARGV[i]) else redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1]) end
+  if ARGV[i + 1] == '' then
+    redis.call('HDEL', KEYS[2], ARGV[i])
+    redis.call('HDEL', KEYS[5], ARGV[i + 2])
+  else
+    redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1])
+    redis.call('HSET', KEYS[5], ARGV[i + 2], ARGV[i + 3])
+  end
 end
 for field, n in pairs(sums) do
   if n ~= 0 then
@@ -131,17 +139,57 @@ return 0`)
 func (m manifest) commit(ctx context.Context, collection string, products map[string]*record) error {
 	args := []any{m.token, collection}
 	for id, l := range products {
-		raw := []byte{}
+		raw, object := []byte{}, identity{}
 		if l != nil {
 			var err error
 			if raw, err = json.Marshal(l); err != nil {
 				return fmt.Errorf("commit to index: %w", err)
 			}
+			object = identity{hash: l.Hash, productID: id}
 		}
-		args = append(args, id, raw)
+		name := objectID(m.storeID, id)
+		args = append(args, id, raw, name[:], object.encode())
 	}
 	keys := m.keys(collection)
-	return leaseError(commitScript.Run(ctx, m.rdb, []string{m.leaseKey(collection), keys[0], keys[1], m.statusKey()}, args...).Err())
+	return leaseError(commitScript.Run(ctx, m.rdb, []string{m.leaseKey(collection), keys[0], keys[1], m.statusKey(), keys[4]}, args...).Err())
+}
+
+// identity is which product an object is.
+type identity struct {
+	hash      uuid.UUID // of what the product says
+	productID string
+}
+
+func (o identity) encode() []byte { return append(o.hash[:], o.productID...) }
+
+// decodeIdentity returns the identity that was encoded. None: what it reads is too short.
+func decodeIdentity(raw string) (o identity) {
+	if n := copy(o.hash[:], raw); n == len(o.hash) {
+		o.productID = raw[n:]
+	}
+	return o
+}
+
+// identities returns which products objects are, in order, none for an object that the manifest does not have.
+func (m manifest) identities(ctx context.Context, collection string, objects []weaviate.Hit) ([]identity, error) {
+	out := make([]identity, len(objects))
+	if len(objects) == 0 {
+		return out, nil
+	}
+	fields := make([]string, len(objects))
+	for i, o := range objects {
+		fields[i] = string(o.ID[:])
+	}
+	values, err := m.rdb.HMGet(ctx, m.keys(collection)[4], fields...).Result()
+	if err != nil {
+		return nil, state.Error("read index", err)
+	}
+	for i, value := range values {
+		if text, ok := value.(string); ok {
+			out[i] = decodeIdentity(text)
+		}
+	}
+	return out, nil
 }
 
 // records returns what the manifest says of products, nil where it says nothing that can be decoded.

@@ -9,6 +9,7 @@ import (
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/services/internal/servicetest"
+	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 	"github.com/quartet-commerce/quartet/services/search/catalog"
 	"github.com/quartet-commerce/quartet/services/search/catalog/catalogtest"
 	"github.com/quartet-commerce/quartet/services/search/index"
@@ -103,6 +104,29 @@ func held(t *testing.T, collection string) manifest {
 		t.Fatalf("lease: %v, %v", ok, err)
 	}
 	return m
+}
+
+// An object is the product that the manifest says, and before schema 7 the one that it says itself.
+func TestWhichProductsObjectsAre(t *testing.T) {
+	m, p := held(t, "QuartetProducts7"), catalogtest.Thing("P-1", "lamp")
+	if err := m.commit(t.Context(), "QuartetProducts7", map[string]*record{"P-1": recordOf(t, p), "P-2": recordOf(t, p)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.commit(t.Context(), "QuartetProducts7", absent([]string{"P-2"})); err != nil {
+		t.Fatal(err)
+	}
+	hash := productHash(p)
+	says := map[string]string{oldPropProduct: "P-1", oldPropHash: hash.String()}
+	for collection, hits := range map[string][]weaviate.Hit{
+		"QuartetProducts7": {{ID: objectID("s1", "P-2")}, {ID: objectID("s1", "P-1")}},
+		"QuartetProducts6": {{}, {Text: says}},
+	} {
+		s := &storeIndex{manifest: m, collection: collection}
+		got, err := s.identities(t.Context(), hits)
+		if diff := cmp.Diff([]identity{{}, {hash: hash, productID: "P-1"}}, got, cmp.AllowUnexported(identity{})); diff != "" || err != nil {
+			t.Errorf("%s: error %v (-want +got):\n%s", collection, err, diff)
+		}
+	}
 }
 
 func TestWithinEdits(t *testing.T) {

@@ -23,12 +23,10 @@ import (
 
 // clusterSchema numbers the layout of a object, and with it the collection. Raise it with every change to properties, to tokens,
 // or to what words and keys are made of; the next start then fills a new collection while searches go on in the old one.
-const clusterSchema = 6
+const clusterSchema = 7
 
 // Properties of an object.
 const (
-	propProduct  = "product"  // product id
-	propHash     = "hash"     // of the product
 	propName     = "name"     // tokens of the fields that name the product
 	propHead     = "head"     // tokens of what the title says that it is
 	propWords    = "words"    // tokens of all searched fields
@@ -54,6 +52,21 @@ func rankedBy(collection string) []string {
 	return []string{propName, propHead, propWords}
 }
 
+// Properties of objects before schema 7, which say which product an object is. Now the manifest does, since the server decodes the whole
+// object for one property.
+const (
+	oldPropProduct = "product"
+	oldPropHash    = "hash"
+)
+
+// identifiedBy are the properties that say which product an object is. None: the manifest says it.
+func identifiedBy(collection string) []string {
+	if schemaOf(collection) < 7 {
+		return []string{oldPropProduct, oldPropHash}
+	}
+	return nil
+}
+
 // properties are those of the collection.
 func properties() []weaviate.Property {
 	text := func(name, tokenization string) weaviate.Property {
@@ -65,12 +78,11 @@ func properties() []weaviate.Property {
 	flag := func(name string) weaviate.Property {
 		return weaviate.Property{Name: name, DataType: []string{"boolean"}, Filterable: true}
 	}
-	product, hash := text(propProduct, "field"), text(propHash, "field")
 	name, head, words := text(propName, "whitespace"), text(propHead, "whitespace"), text(propWords, "whitespace")
-	product.Filterable, hash.Filterable, name.Filterable, head.Filterable = false, false, false, false
+	name.Filterable, head.Filterable = false, false
 	name.Searchable, head.Searchable, words.Searchable = true, true, true
 	return []weaviate.Property{
-		product, hash, name, head, words, text(propStrong, "whitespace"), text(propKeys, "whitespace"),
+		name, head, words, text(propStrong, "whitespace"), text(propKeys, "whitespace"),
 		number(propLow), number(propHigh), number(propRating), flag(propStock), flag(propEmbedded),
 	}
 }
@@ -90,23 +102,22 @@ func newObject(storeID string, e *index.Entry, ps index.FieldTerms) weaviate.Obj
 	}
 	all, strong, name := tokens(ps)
 	properties := map[string]any{
-		propProduct: e.ID(), propHash: productHash(e.Product),
 		propName: strings.Join(name, " "), propHead: strings.Join(ps[index.HeadField], " "),
 		propWords: strings.Join(all, " "), propStrong: strings.Join(strong, " "), propKeys: strings.Join(keysOf(e), " "),
 		propLow: low, propHigh: high, propRating: e.Product.GetRating().GetAverage(), propStock: stock, propEmbedded: false,
 	}
-	return weaviate.Object{ID: objectID(storeID, e.ID()), Properties: properties}
+	return weaviate.Object{ID: objectID(storeID, e.ID()).String(), Properties: properties}
 }
 
 // objectID names the object of a product. All replicas name it alike, and write it in place of the one before.
-func objectID(storeID, productID string) string {
-	return uuid.NewSHA1(objectNamespace, []byte(storeID+"/"+productID)).String()
+func objectID(storeID, productID string) uuid.UUID {
+	return uuid.NewSHA1(objectNamespace, []byte(storeID+"/"+productID))
 }
 
 // productHash identifies what a product says.
-func productHash(p *catalogv1.Product) string {
+func productHash(p *catalogv1.Product) uuid.UUID {
 	raw, _ := proto.MarshalOptions{Deterministic: true}.Marshal(p) // never fails for a product that was decoded
-	return uuid.NewSHA1(objectNamespace, raw).String()
+	return uuid.NewSHA1(objectNamespace, raw)
 }
 
 // tokens are what words of queries must be: the stems of the fields that are searched, of the strong ones, and of those that name the

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/quartet-commerce/quartet/services/internal/embed"
 	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 	"github.com/quartet-commerce/quartet/services/search/index"
@@ -68,9 +70,7 @@ func (c *Backend) embed(m manifest, s *storeState, version int64) {
 func (c *Backend) embedAll(ctx context.Context, m manifest) error {
 	s := &storeIndex{backend: c, manifest: m, collection: c.collection()}
 	for {
-		hits, err := c.client.Find(ctx, s.collection, tenant(m.storeID), weaviate.Select{
-			Where: weaviate.Is(propEmbedded, false), Limit: index.EmbedBatch, Properties: []string{propProduct, propHash},
-		})
+		hits, err := s.hits(ctx, weaviate.Select{Where: weaviate.Is(propEmbedded, false), Limit: index.EmbedBatch})
 		if err != nil {
 			return err
 		}
@@ -130,21 +130,21 @@ func (w *writer) keepVectors(ctx context.Context, objects []weaviate.Object, bat
 	var same []string
 	for i, l := range old {
 		if now := batch[ids[i]]; l != nil && now != nil && l.Text == now.Text {
-			same = append(same, objectID(w.storeID, ids[i]))
+			same = append(same, objectID(w.storeID, ids[i]).String())
 		}
 	}
 	if len(same) == 0 {
 		return nil
 	}
 	hits, err := w.client.Find(ctx, w.collection, tenant(w.storeID), weaviate.Select{
-		Where: weaviate.HasAny("id", same...), Limit: len(same), Properties: []string{propProduct}, Vectors: true,
+		Where: weaviate.HasAny("_id", same...), Limit: len(same), Vectors: true,
 	})
 	if err != nil {
 		return fmt.Errorf("read vectors: %w", err)
 	}
 	vectors := make(map[string][]float32)
 	for _, h := range hits {
-		vectors[h.ID] = h.Vector
+		vectors[h.ID.String()] = h.Vector
 	}
 	for i := range objects {
 		if v := vectors[objects[i].ID]; len(v) > 0 {
@@ -159,9 +159,9 @@ func (p *termMatches) Similarities(
 	ctx context.Context, need index.Constraint, hits []index.Hit, query embed.Vector, admits index.Filter, others bool,
 ) ([]index.Hit, []index.Similarity, error) {
 	s := p.index
-	n := &vectorSearch{index: s, query: query, admits: admits, hits: slices.Clone(hits), at: make(map[string]int), cosines: make(map[int]float32)}
+	n := &vectorSearch{index: s, query: query, admits: admits, hits: slices.Clone(hits), at: make(map[uuid.UUID]int), cosines: make(map[int]float32)}
 	for i, h := range n.hits {
-		n.at[h.ID()] = i
+		n.at[objectID(s.manifest.storeID, h.ID())] = i
 	}
 	if len(n.hits) > 0 {
 		w := p.conditions.constraint(p.query, need)
@@ -191,13 +191,13 @@ type vectorSearch struct {
 	query   embed.Vector
 	admits  index.Filter
 	hits    []index.Hit
-	at      map[string]int  // by product id, where it is among the hits
-	cosines map[int]float32 // by where
+	at      map[uuid.UUID]int // by object, where it is among the hits
+	cosines map[int]float32   // by where
 }
 
 func (n *vectorSearch) addCosines(near []weaviate.Hit) {
 	for _, h := range near {
-		if i, ok := n.at[h.Text[propProduct]]; ok {
+		if i, ok := n.at[h.ID]; ok {
 			n.cosines[i] = max(float32(h.Cosine), n.cosines[i])
 		}
 	}
@@ -217,11 +217,12 @@ func (n *vectorSearch) others(ctx context.Context) error {
 		}
 		slices.SortFunc(objects, func(a, b *document) int { return index.ByTitle(a.Entry, b.Entry) }) // those that are equally near stay so
 		for _, object := range objects {
-			if _, ok := n.at[object.ID()]; ok {
+			id := objectID(n.index.manifest.storeID, object.ID())
+			if _, ok := n.at[id]; ok {
 				continue
 			}
 			if variants := n.admits.Admit(object.Entry); len(variants) > 0 {
-				n.at[object.ID()] = len(n.hits)
+				n.at[id] = len(n.hits)
 				n.hits = append(n.hits, index.Hit{Candidate: index.Candidate{Entry: object.Entry}, Variants: variants, VectorOnly: true})
 			}
 		}
@@ -234,7 +235,5 @@ func (n *vectorSearch) others(ctx context.Context) error {
 
 // nearest returns the objects that meet a condition and are nearest to a vector.
 func (s *storeIndex) nearest(ctx context.Context, query embed.Vector, w weaviate.Where, n int) ([]weaviate.Hit, error) {
-	return s.backend.client.Find(ctx, s.collection, tenant(s.manifest.storeID), weaviate.Select{
-		Where: w, Near: query, Limit: min(n, weaviate.MaxHits), Properties: []string{propProduct, propHash},
-	})
+	return s.hits(ctx, weaviate.Select{Where: w, Near: query, Limit: min(n, weaviate.MaxHits)})
 }

@@ -166,7 +166,7 @@ func (w *writer) writeAll(ctx context.Context, put []*catalogv1.Product, gone []
 func (w *writer) delete(ctx context.Context, ids []string) error {
 	objects := make([]string, len(ids))
 	for i, id := range ids {
-		objects[i] = objectID(w.storeID, id)
+		objects[i] = objectID(w.storeID, id).String()
 	}
 	if err := w.commit(ctx, w.collection, absent(ids)); err != nil {
 		return err
