@@ -48,6 +48,7 @@ func TestConformance(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) { c.test(t, client) })
 	}
 	t.Run("a late writer repairs what it may have undone", func(t *testing.T) { testALateWriterRepairs(t, nodes.URL()) })
+	t.Run("a fill goes on where it broke off", func(t *testing.T) { testAFillGoesOn(t, nodes.URL()) })
 }
 
 func dialCluster(t *testing.T, url string) *weaviate.Client {
@@ -300,6 +301,47 @@ func watched(t *testing.T, cluster string, admit func(*http.Request) bool) strin
 	}))
 	t.Cleanup(proxy.Close)
 	return strings.Replace(proxy.URL, "http://", "weaviate://", 1) + "/" + queries
+}
+
+// testAFillGoesOn has the second batch of a fill fail, and a product removed before the next fill.
+func testAFillGoesOn(t *testing.T, cluster string) {
+	var batches atomic.Int64
+	var refuses atomic.Bool
+	m := manifest{rdb: servicetest.Redis(t), storeID: "s1"}
+	var c *Backend
+	c = testCluster(t, m.rdb, dialCluster(t, watched(t, cluster, func(r *http.Request) bool {
+		if r.URL.Path != "/v1/batch/objects" || r.Method != http.MethodPost || batches.Add(1) == 1 || !refuses.Load() {
+			return true
+		}
+		redistest.Eventually(t, func() error { // the first batch is under way, too
+			if begun, err := m.begun(t.Context(), c.collection()); err != nil || !begun {
+				return fmt.Errorf("nothing is written, error %w", err)
+			}
+			return nil
+		})
+		return false
+	})))
+	refuses.Store(true)
+	indextest.Put(t, c.store, "s1", lamps(0, 2*writeBatch)...)
+	if n, err := countLamps(t.Context(), c); err == nil {
+		t.Fatalf("%d lamps, want that the second batch is refused", n)
+	}
+	refuses.Store(false)
+	written, err := c.store.Redis.HVals(t.Context(), m.keys(c.collection())[4]).Result()
+	if err != nil || len(written) != writeBatch {
+		t.Fatalf("%d products are written, error %v; want %d", len(written), err, writeBatch)
+	}
+	if there, err := c.store.Remove(t.Context(), "s1", decodeIdentity(written[0]).productID); err != nil || !there {
+		t.Fatalf("removed %v, error %v", there, err)
+	}
+	v := indextest.ViewOf(t, c.store, c, nil)
+	if v.Statistics.Products != 2*writeBatch-1 || batches.Load() != 3 {
+		t.Errorf("%d products after %d batches; want %d after 3: the one refused and again", v.Statistics.Products, batches.Load(), 2*writeBatch-1)
+	}
+	n, err := c.client.Count(t.Context(), c.collection(), tenant("s1"), weaviate.Where{})
+	if err != nil || n[0] != 2*writeBatch-1 {
+		t.Errorf("%v objects, error %v; want %d", n, err, 2*writeBatch-1)
+	}
 }
 
 // testALateWriterRepairs has a replica write an old product after another replica has taken the lease and written a newer one.

@@ -192,6 +192,12 @@ func (m manifest) identities(ctx context.Context, collection string, objects []w
 	return out, nil
 }
 
+// begun reports whether the collection has products.
+func (m manifest) begun(ctx context.Context, collection string) (bool, error) {
+	n, err := m.rdb.Exists(ctx, m.keys(collection)[4]).Result()
+	return n > 0, state.Error("read index", err)
+}
+
 // records returns what the manifest says of products, nil where it says nothing that can be decoded.
 func (m manifest) records(ctx context.Context, collection string, ids []string) ([]*record, error) {
 	if len(ids) == 0 {

@@ -45,7 +45,7 @@ func (w *writer) catchUp(ctx context.Context) error {
 	}
 	have := st.indexed[w.collection]
 	if have == 0 || have > st.version {
-		return w.fill(ctx)
+		return w.fill(ctx, have == 0)
 	}
 	if have == st.version {
 		return nil
@@ -61,8 +61,9 @@ func (w *writer) catchUp(ctx context.Context) error {
 	return w.apply(ctx, c, gone)
 }
 
-// fill writes everything into an empty tenant.
-func (w *writer) fill(ctx context.Context) error {
+// fill writes everything, into an empty tenant unless it goes on with what an earlier fill has left: a large store takes longer than
+// maxReload.
+func (w *writer) fill(ctx context.Context, goOn bool) error {
 	copies, err := w.client.Members(ctx)
 	if err != nil {
 		return err
@@ -71,11 +72,18 @@ func (w *writer) fill(ctx context.Context) error {
 	if err := w.client.CreateCollection(ctx, w.collection, min(copies, maxCopies), properties()); err != nil {
 		return err
 	}
-	if err := w.client.DeleteTenant(ctx, w.collection, name); err != nil {
-		return err
+	if goOn {
+		if goOn, err = w.begun(ctx, w.collection); err != nil {
+			return err
+		}
 	}
-	if err := w.forget(ctx, w.collection); err != nil {
-		return err
+	if !goOn {
+		if err := w.client.DeleteTenant(ctx, w.collection, name); err != nil {
+			return err
+		}
+		if err := w.forget(ctx, w.collection); err != nil {
+			return err
+		}
 	}
 	if err := w.client.CreateTenant(ctx, w.collection, name); err != nil {
 		return err
@@ -84,7 +92,13 @@ func (w *writer) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return w.apply(ctx, all, nil)
+	var gone []string
+	if goOn {
+		if gone, err = w.gone(ctx, all); err != nil {
+			return err
+		}
+	}
+	return w.apply(ctx, all, gone)
 }
 
 // gone returns the ids that the manifest has and that no product has any more.
@@ -94,12 +108,12 @@ func (w *writer) gone(ctx context.Context, c catalog.Change) ([]string, error) {
 	}
 	known := make(map[string]bool)
 	for cursor := uint64(0); ; {
-		fields, next, err := w.rdb.HScan(ctx, w.keys(w.collection)[0], cursor, "", batchSize).Result()
+		fields, next, err := w.rdb.HScan(ctx, w.keys(w.collection)[4], cursor, "", batchSize).Result() // the smallest that has the ids
 		if err != nil {
 			return nil, state.Error("read index", err)
 		}
 		for i := 0; i+1 < len(fields); i += 2 {
-			known[fields[i]] = true
+			known[decodeIdentity(fields[i+1]).productID] = true
 		}
 		if cursor = next; cursor == 0 {
 			return c.Gone(maps.Keys(known)), nil
