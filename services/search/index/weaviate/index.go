@@ -347,14 +347,17 @@ func (p *termMatches) Count(_ context.Context, n index.Constraint) (int, error) 
 	return count, nil
 }
 
-// Candidates are among the best products if those are all. Otherwise it asks the cluster for the best that meet the constraint and
-// the filter.
+// Candidates are among the best products if those are all, and are the best products if all of those meet the constraint and the
+// filter. Otherwise it asks the cluster for the best that meet both.
 func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f index.Filter, by catalogv1.Sort) ([]index.Candidate, bool, error) {
 	if n.ProductIDs != nil {
 		return p.named(ctx, n)
 	}
 	if !p.more && !n.NeedsNoTerm() {
 		return slices.DeleteFunc(slices.Clone(p.found), func(c index.Candidate) bool { return !n.Met(p.query, c.Entry, c.Match) }), false, nil
+	}
+	if p.more && !n.NeedsNoTerm() && n.SimilarTo == nil && by <= catalogv1.Sort_SORT_RELEVANCE && p.allMeet(n, f) {
+		return slices.Clone(p.found), true, nil
 	}
 	q := weaviate.Select{
 		Where: weaviate.All(p.conditions.constraint(p.query, n), filterCondition(f)), Words: p.conditions.words,
@@ -375,10 +378,17 @@ func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f inde
 	return p.candidates(documents, n), more, err
 }
 
+// allMeet reports whether all of the best products meet a constraint and pass a filter.
+func (p *termMatches) allMeet(n index.Constraint, f index.Filter) bool {
+	return !slices.ContainsFunc(p.found, func(c index.Candidate) bool {
+		return !n.Met(p.query, c.Entry, c.Match) || len(f.Admit(c.Entry)) == 0
+	})
+}
+
 // Best implements index.Matches by the best products of the query, or if there are more, by the best that pass the filter.
 func (p *termMatches) Best(ctx context.Context, f index.Filter, n int) ([]index.Candidate, error) {
 	out := slices.Clone(p.found)
-	if condition := filterCondition(f); p.more && !condition.None() {
+	if condition := filterCondition(f); p.more && !condition.None() && !p.allMeet(index.Constraint{}, f) {
 		documents, _, err := p.index.find(ctx, weaviate.Select{Where: condition, Words: p.conditions.words})
 		if err != nil {
 			return nil, err

@@ -129,6 +129,23 @@ func TestWhichProductsObjectsAre(t *testing.T) {
 	}
 }
 
+// The cluster, which is not there, is not asked again where all of the best products meet the constraint and the filter.
+func TestTheBestProductsMayBeTheCandidates(t *testing.T) {
+	q := index.Query{Terms: []index.Term{{Text: "lamp", Head: true}}}
+	p := &termMatches{query: q, more: true}
+	for _, l := range lamps(0, 2) {
+		p.found = append(p.found, index.Candidate{Entry: index.NewEntry(l), Match: index.Match{Terms: 1, Strong: 1}})
+	}
+	in := index.NewFilter(&catalogv1.Filter{InStock: true})
+	found, more, err := p.Candidates(t.Context(), index.Constraint{Strong: 1}, in, catalogv1.Sort_SORT_RELEVANCE)
+	if len(found) != 2 || !more || err != nil {
+		t.Errorf("%d candidates, more %v, error %v; want both and more", len(found), more, err)
+	}
+	if best, err := p.Best(t.Context(), in, 200); len(best) != 2 || err != nil {
+		t.Errorf("%d best, error %v; want both", len(best), err)
+	}
+}
+
 func TestWithinEdits(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
