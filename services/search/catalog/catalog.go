@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,6 +43,8 @@ const (
 	Partitions = 16
 	// ChangesKept bounds each stream of changes, about. For a reader that is further behind the partition is read as a whole.
 	ChangesKept = 2_000
+	// partSize is how many products NextChanges reads before it leaves further partitions to the next call.
+	partSize = 5_000
 	// readBatch is how many products one command reads.
 	readBatch = 500
 	// raiseTime bounds raising the version of a store, which is done also when the writer's time is up.
@@ -241,13 +244,25 @@ func (c Change) Gone(ids iter.Seq[string]) []string {
 // next call. Where the version of the store is that of the position, nothing has happened, and the partitions are not asked. A
 // position with another version, such as -1, has them compared in any case: that finds a write that broke off.
 func (s Store) Changes(ctx context.Context, storeID string, since Position) (Change, error) {
+	c, _, err := s.changes(ctx, storeID, since, math.MaxInt)
+	return c, err
+}
+
+// NextChanges is as Changes, but reads no further partition as a whole once it has some thousand products, so that its caller never
+// holds all of a large store. With more, there are others: the next call goes on from the position of the change.
+func (s Store) NextChanges(ctx context.Context, storeID string, since Position) (c Change, more bool, err error) {
+	return s.changes(ctx, storeID, since, partSize)
+}
+
+// changes reads no further partition as a whole once it has so many products.
+func (s Store) changes(ctx context.Context, storeID string, since Position, enough int) (c Change, more bool, err error) {
 	version, err := s.Version(ctx, storeID) // before the partitions, which are then at least as new
 	if err != nil {
-		return Change{}, err
+		return Change{}, false, err
 	}
-	c := Change{Position: since}
+	c.Position = since
 	if version == since.Version {
-		return c, nil
+		return c, false, nil
 	}
 	c.Position.Version = version
 	var versions [Partitions]*redis.StringCmd
@@ -268,12 +283,11 @@ func (s Store) Changes(ctx context.Context, storeID string, since Position) (Cha
 			err = logs[i].Err()
 		}
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return Change{}, state.Error("read catalog changes", err)
+			return Change{}, false, state.Error("read catalog changes", err)
 		}
 		if now == since.Partitions[i] {
 			continue
 		}
-		c.Position.Partitions[i] = now
 		if logs[i] != nil {
 			if last, changed, ok := readLog(logs[i].Val(), since.Partitions[i]); ok {
 				c.Position.Partitions[i] = last
@@ -281,9 +295,13 @@ func (s Store) Changes(ctx context.Context, storeID string, since Position) (Cha
 				continue
 			}
 		}
-		c.whole[i] = true
+		if len(c.Put) >= enough {
+			more, c.Position.Version = true, since.Version
+			continue
+		}
+		c.Position.Partitions[i], c.whole[i] = now, true
 		if err := s.readPartition(ctx, storeID, i, &c); err != nil {
-			return Change{}, err
+			return Change{}, false, err
 		}
 	}
 	products, err := s.Get(ctx, storeID, ids)
@@ -294,7 +312,7 @@ func (s Store) Changes(ctx context.Context, storeID string, since Position) (Cha
 			c.Removed = append(c.Removed, ids[i])
 		}
 	}
-	return c, err
+	return c, more, err
 }
 
 // readLog returns the version that a stream's entries lead to from a version, and the ids in them, each once. It returns false

@@ -248,6 +248,45 @@ func TestProductsSpreadOverSlots(t *testing.T) {
 }
 
 // On a Redis Cluster of several nodes, every write is seen by the next read, whatever partitions it touches.
+func TestChangesInParts(t *testing.T) {
+	s := Store{Redis: servicetest.Redis(t)}
+	const n = 2*partSize + 1_000
+	for i := range n / 1_000 {
+		var some []*catalogv1.Product
+		for j := range 1_000 {
+			some = append(some, &catalogv1.Product{ProductId: fmt.Sprintf("P-%d-%d", i, j)})
+		}
+		if _, err := s.Put(t.Context(), "s1", some); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen, position, calls := make(map[string]bool), Position{}, 0
+	for more := true; more; calls++ {
+		var c Change
+		var err error
+		if c, more, err = s.NextChanges(t.Context(), "s1", position); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range c.Put {
+			seen[p.GetProductId()] = true
+		}
+		if len(c.Put) > partSize+n/Partitions*2 || more && c.Position.Version != 0 {
+			t.Errorf("%d products in a part, more %v, version %d", len(c.Put), more, c.Position.Version)
+		}
+		position = c.Position
+		if calls == 0 { // what is written meanwhile is seen too
+			if _, err := s.Put(t.Context(), "s1", []*catalogv1.Product{c.Put[0], {ProductId: "P-late"}}); err != nil {
+				t.Fatal(err)
+			}
+			delete(seen, c.Put[0].GetProductId())
+		}
+	}
+	version, err := s.Version(t.Context(), "s1")
+	if len(seen) != n+1 || calls != 2 || position.Version != version || err != nil {
+		t.Errorf("%d products in %d parts up to %d of %d, error %v; want %d in 2", len(seen), calls, position.Version, version, err, n+1)
+	}
+}
+
 func TestWritesOnACluster(t *testing.T) {
 	rdb, err := state.Open(t.Context(), redistest.Cluster(t))
 	if err != nil {

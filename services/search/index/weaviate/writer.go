@@ -50,15 +50,7 @@ func (w *writer) catchUp(ctx context.Context) error {
 	if have == st.version {
 		return nil
 	}
-	c, err := w.Backend.store.Changes(ctx, w.storeID, st.positions[w.collection])
-	if err != nil {
-		return err
-	}
-	gone, err := w.gone(ctx, c)
-	if err != nil {
-		return err
-	}
-	return w.apply(ctx, c, gone)
+	return w.take(ctx, st.positions[w.collection])
 }
 
 // fill writes everything, into an empty tenant unless it goes on with what an earlier fill has left: a large store takes longer than
@@ -88,24 +80,37 @@ func (w *writer) fill(ctx context.Context, goOn bool) error {
 	if err := w.client.CreateTenant(ctx, w.collection, name); err != nil {
 		return err
 	}
-	all, err := w.Backend.store.Changes(ctx, w.storeID, catalog.Position{})
-	if err != nil {
-		return err
-	}
-	var gone []string
-	if goOn {
-		if gone, err = w.gone(ctx, all); err != nil {
-			return err
-		}
-	}
-	return w.apply(ctx, all, gone)
+	return w.take(ctx, catalog.Position{})
 }
 
-// gone returns the ids that the manifest has and that no product has any more.
-func (w *writer) gone(ctx context.Context, c catalog.Change) ([]string, error) {
-	if c.Complete() {
-		return c.Removed, nil
+// take writes what has changed since a position, and then says that the collection has it.
+func (w *writer) take(ctx context.Context, position catalog.Position) error {
+	var known map[string]bool // products that the collection had; nil: nobody has asked
+	for more := true; more; {
+		var c catalog.Change
+		var err error
+		if c, more, err = w.Backend.store.NextChanges(ctx, w.storeID, position); err != nil {
+			return err
+		}
+		gone := c.Removed
+		if !c.Complete() {
+			if known == nil {
+				if known, err = w.known(ctx); err != nil {
+					return err
+				}
+			}
+			gone = c.Gone(maps.Keys(known))
+		}
+		if err := w.writeAll(ctx, c.Put, gone); err != nil {
+			return err
+		}
+		position = c.Position
 	}
+	return w.setPosition(ctx, w.collection, position)
+}
+
+// known are the ids of products that the manifest has.
+func (w *writer) known(ctx context.Context) (map[string]bool, error) {
 	known := make(map[string]bool)
 	for cursor := uint64(0); ; {
 		fields, next, err := w.rdb.HScan(ctx, w.keys(w.collection)[4], cursor, "", batchSize).Result() // the smallest that has the ids
@@ -116,7 +121,7 @@ func (w *writer) gone(ctx context.Context, c catalog.Change) ([]string, error) {
 			known[decodeIdentity(fields[i+1]).productID] = true
 		}
 		if cursor = next; cursor == 0 {
-			return c.Gone(maps.Keys(known)), nil
+			return known, nil
 		}
 	}
 }
@@ -148,14 +153,6 @@ func absent(ids []string) map[string]*record {
 		out[id] = nil
 	}
 	return out
-}
-
-// apply writes a change, and then says that the collection has it.
-func (w *writer) apply(ctx context.Context, c catalog.Change, gone []string) error {
-	if err := w.writeAll(ctx, c.Put, gone); err != nil {
-		return err
-	}
-	return w.setPosition(ctx, w.collection, c.Position)
 }
 
 // writeAll writes and deletes products. It notes them first: if the lease is lost meanwhile, a late call may have undone what
