@@ -23,9 +23,10 @@ import (
 
 // Cluster is one server or several.
 type Cluster struct {
-	t     testing.TB
-	path  string
-	nodes []*Node
+	t        testing.TB
+	path     string
+	settings []string
+	nodes    []*Node
 }
 
 // Node is one server.
@@ -41,8 +42,8 @@ type Node struct {
 // ports are those of a server, by what for.
 type ports struct{ http, gossip, data, raft, raftRPC, grpc, profile string }
 
-// Start starts n servers that keep what they are told on each other.
-func Start(t testing.TB, n int) *Cluster {
+// Start starts n servers that keep what they are told on each other. Settings such as GOMEMLIMIT=4GiB are added to their environment.
+func Start(t testing.TB, n int, settings ...string) *Cluster {
 	t.Helper()
 	path := os.Getenv("QUARTET_WEAVIATE")
 	if path == "" {
@@ -55,7 +56,7 @@ func Start(t testing.TB, n int) *Cluster {
 		}
 		t.Skip("there is no weaviate-server; 'make weaviate' installs it, and QUARTET_WEAVIATE names it")
 	}
-	c := &Cluster{t: t, path: path}
+	c := &Cluster{t: t, path: path, settings: settings}
 	for i, p := range freePorts(t, n) {
 		c.nodes = append(c.nodes, &Node{cluster: c, name: "node" + strconv.Itoa(i+1), dir: t.TempDir(), ports: p})
 	}
@@ -173,6 +174,7 @@ func (n *Node) Start() {
 		// What a node has missed it gets by default after half a minute or more.
 		"ASYNC_REPLICATION_FREQUENCY=1s", "ASYNC_REPLICATION_PROPAGATION_DELAY=1s", "ASYNC_REPLICATION_ALIVE_NODES_CHECKING_FREQUENCY=1s",
 	)
+	n.cmd.Env = append(n.cmd.Env, n.cluster.settings...)
 	dieTogether(n.cmd)
 	if err := n.cmd.Start(); err != nil {
 		t.Fatal(err)

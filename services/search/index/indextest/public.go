@@ -51,19 +51,25 @@ func PublicQueries(t testing.TB) []string {
 func Grown(products []*catalogv1.Product, n int) []*catalogv1.Product {
 	out := make([]*catalogv1.Product, 0, n)
 	for i := range n {
-		p := products[i%len(products)]
-		if copied := i / len(products); copied > 0 {
-			p = proto.CloneOf(p)
-			p.ProductId = fmt.Sprintf("%s-%d", p.GetProductId(), copied)
-			ws := strings.Fields(p.GetTitle())
-			for j, w := range ws {
-				if strings.ContainsAny(w, "0123456789") && len(w) > 4 {
-					ws[j] = w + strconv.Itoa(copied)
-				}
-			}
-			p.Title = strings.Join(ws, " ")
-		}
-		out = append(out, p)
+		out = append(out, GrownAt(products, i))
 	}
 	return out
+}
+
+// GrownAt is the i-th of the products that Grown makes.
+func GrownAt(products []*catalogv1.Product, i int) *catalogv1.Product {
+	p, copied := products[i%len(products)], i/len(products)
+	if copied == 0 {
+		return p
+	}
+	p = proto.CloneOf(p)
+	p.ProductId = fmt.Sprintf("%s-%d", p.GetProductId(), copied)
+	ws := strings.Fields(p.GetTitle())
+	for j, w := range ws {
+		if strings.ContainsAny(w, "0123456789") && len(w) > 4 {
+			ws[j] = w + strconv.Itoa(copied)
+		}
+	}
+	p.Title = strings.Join(ws, " ")
+	return p
 }

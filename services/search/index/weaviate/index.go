@@ -162,6 +162,11 @@ func (s *storeIndex) Match(ctx context.Context, q index.Query) (index.Matches, e
 	p := &termMatches{index: s, query: q, more: true}
 	for i := range q.Terms {
 		p.score.expansions = append(p.score.expansions, index.Expansions(q.Terms, i))
+		var head []string
+		if q.Terms[i].Head {
+			head = q.Terms[i].HeadStems()
+		}
+		p.score.heads = append(p.score.heads, head)
 	}
 	p.score.terms, p.score.means = q.Terms, s.means
 	p.setConditions()
@@ -190,6 +195,10 @@ type termMatches struct {
 	have       []int          // of each term: how many of those found have it
 	sample     map[string]int // how many of the sample have what the query asks for
 	more       bool           // the cluster has more than found
+	// What under found last, by which filter.
+	filter       *catalogv1.Filter
+	filtered     []index.Candidate
+	filteredMore bool
 }
 
 func (p *termMatches) setConditions() {
@@ -347,17 +356,38 @@ func (p *termMatches) Count(_ context.Context, n index.Constraint) (int, error) 
 	return count, nil
 }
 
-// Candidates are among the best products if those are all, and are the best products if all of those meet the constraint and the
-// filter. Otherwise it asks the cluster for the best that meet both.
+// under are the best products by words that pass a filter, and perhaps others. With more, the cluster has more.
+func (p *termMatches) under(ctx context.Context, f index.Filter) (best []index.Candidate, more bool, err error) {
+	condition := filterCondition(f)
+	excluded := func(c index.Candidate) bool { return len(f.Admit(c.Entry)) == 0 }
+	if !p.more || condition.None() || !slices.ContainsFunc(p.found, excluded) {
+		return p.found, p.more, nil
+	}
+	if p.filter == nil || p.filter != f.Message {
+		documents, more, err := p.index.find(ctx, weaviate.Select{Where: condition, Words: p.conditions.words})
+		if err != nil {
+			return nil, false, err
+		}
+		p.filter, p.filtered, p.filteredMore = f.Message, p.candidates(documents, index.Constraint{}), more
+	}
+	return p.filtered, p.filteredMore, nil
+}
+
+// Candidates are among the best products under the filter if those are all, and are those if all of them meet the constraint. Otherwise
+// it asks the cluster for the best that meet the constraint and the filter.
 func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f index.Filter, by catalogv1.Sort) ([]index.Candidate, bool, error) {
 	if n.ProductIDs != nil {
 		return p.named(ctx, n)
 	}
-	if !p.more && !n.NeedsNoTerm() {
-		return slices.DeleteFunc(slices.Clone(p.found), func(c index.Candidate) bool { return !n.Met(p.query, c.Entry, c.Match) }), false, nil
-	}
-	if p.more && !n.NeedsNoTerm() && n.SimilarTo == nil && by <= catalogv1.Sort_SORT_RELEVANCE && p.allMeet(n, f) {
-		return slices.Clone(p.found), true, nil
+	if !n.NeedsNoTerm() && (!p.more || n.SimilarTo == nil && by <= catalogv1.Sort_SORT_RELEVANCE) {
+		best, more, err := p.under(ctx, f)
+		if err != nil {
+			return nil, false, err
+		}
+		met := slices.DeleteFunc(slices.Clone(best), func(c index.Candidate) bool { return !n.Met(p.query, c.Entry, c.Match) })
+		if !more || len(met) == len(best) {
+			return met, more, nil
+		}
 	}
 	q := weaviate.Select{
 		Where: weaviate.All(p.conditions.constraint(p.query, n), filterCondition(f)), Words: p.conditions.words,
@@ -378,24 +408,13 @@ func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f inde
 	return p.candidates(documents, n), more, err
 }
 
-// allMeet reports whether all of the best products meet a constraint and pass a filter.
-func (p *termMatches) allMeet(n index.Constraint, f index.Filter) bool {
-	return !slices.ContainsFunc(p.found, func(c index.Candidate) bool {
-		return !n.Met(p.query, c.Entry, c.Match) || len(f.Admit(c.Entry)) == 0
-	})
-}
-
-// Best implements index.Matches by the best products of the query, or if there are more, by the best that pass the filter.
+// Best implements index.Matches by the best products under the filter.
 func (p *termMatches) Best(ctx context.Context, f index.Filter, n int) ([]index.Candidate, error) {
-	out := slices.Clone(p.found)
-	if condition := filterCondition(f); p.more && !condition.None() && !p.allMeet(index.Constraint{}, f) {
-		documents, _, err := p.index.find(ctx, weaviate.Select{Where: condition, Words: p.conditions.words})
-		if err != nil {
-			return nil, err
-		}
-		out = p.candidates(documents, index.Constraint{})
+	best, _, err := p.under(ctx, f)
+	if err != nil {
+		return nil, err
 	}
-	out = slices.DeleteFunc(out, func(c index.Candidate) bool { return c.Terms == 0 || len(f.Admit(c.Entry)) == 0 })
+	out := slices.DeleteFunc(slices.Clone(best), func(c index.Candidate) bool { return c.Terms == 0 || len(f.Admit(c.Entry)) == 0 })
 	slices.SortStableFunc(out, func(a, b index.Candidate) int { return cmp.Compare(b.Match.Score, a.Match.Score) })
 	return out[:min(n, len(out))], nil
 }

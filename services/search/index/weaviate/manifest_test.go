@@ -129,20 +129,33 @@ func TestWhichProductsObjectsAre(t *testing.T) {
 	}
 }
 
-// The cluster, which is not there, is not asked again where all of the best products meet the constraint and the filter.
+// The cluster, which is not there, is not asked again where the best products answer: all of them meet the constraint and the filter, or
+// those under the filter are all that there are.
 func TestTheBestProductsMayBeTheCandidates(t *testing.T) {
-	q := index.Query{Terms: []index.Term{{Text: "lamp", Head: true}}}
-	p := &termMatches{query: q, more: true}
+	p := &termMatches{query: index.Query{Terms: []index.Term{{Text: "lamp", Head: true}}}, more: true}
 	for _, l := range lamps(0, 2) {
 		p.found = append(p.found, index.Candidate{Entry: index.NewEntry(l), Match: index.Match{Terms: 1, Strong: 1}})
 	}
-	in := index.NewFilter(&catalogv1.Filter{InStock: true})
-	found, more, err := p.Candidates(t.Context(), index.Constraint{Strong: 1}, in, catalogv1.Sort_SORT_RELEVANCE)
-	if len(found) != 2 || !more || err != nil {
-		t.Errorf("%d candidates, more %v, error %v; want both and more", len(found), more, err)
-	}
-	if best, err := p.Best(t.Context(), in, 200); len(best) != 2 || err != nil {
-		t.Errorf("%d best, error %v; want both", len(best), err)
+	mentions := index.Candidate{Entry: index.NewEntry(catalogtest.Thing("HOOK", "hook")), Match: index.Match{Terms: 1}}
+	in, dear := index.NewFilter(&catalogv1.Filter{InStock: true}), index.NewFilter(&catalogv1.Filter{Brands: []string{"Dear"}})
+	p.filter, p.filtered = dear.Message, []index.Candidate{p.found[0], mentions}
+	for name, c := range map[string]struct {
+		filter     index.Filter
+		candidates int
+		more       bool
+		best       int
+	}{
+		"all pass":              {filter: in, candidates: 2, more: true, best: 2},
+		"all under the filter":  {filter: dear, candidates: 1},
+		"there is no condition": {candidates: 2, more: true, best: 2},
+	} {
+		found, more, err := p.Candidates(t.Context(), index.Constraint{Strong: 1}, c.filter, catalogv1.Sort_SORT_RELEVANCE)
+		if len(found) != c.candidates || more != c.more || err != nil {
+			t.Errorf("%s: %d candidates, more %v, error %v; want %d and %v", name, len(found), more, err, c.candidates, c.more)
+		}
+		if best, err := p.Best(t.Context(), c.filter, ranked); len(best) != c.best || err != nil {
+			t.Errorf("%s: %d best, error %v; want %d", name, len(best), err, c.best)
+		}
 	}
 }
 

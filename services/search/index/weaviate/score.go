@@ -70,6 +70,7 @@ func (s *document) has(stem string, field int) bool {
 type scorer struct {
 	terms      []index.Term
 	expansions [][]index.Expansion // of each term
+	heads      [][]string          // stems of each term that is a head noun
 	rarity     []float64           // of each term
 	means      [index.NumFields]float64
 }
@@ -103,8 +104,8 @@ func (sc *scorer) match(s *document) index.Match {
 	if m.Terms == 0 {
 		return m
 	}
-	for i, t := range sc.terms {
-		if t.Head && slices.ContainsFunc(t.HeadStems(), func(st string) bool { return s.has(st, index.HeadField) }) {
+	for i, stems := range sc.heads {
+		if slices.ContainsFunc(stems, func(st string) bool { return s.has(st, index.HeadField) }) {
 			m.Score += index.HeadShare * sc.rarity[i]
 		}
 	}
