@@ -33,13 +33,17 @@ type Object struct {
 }
 
 // CreateCollection creates a collection whose objects belong to tenants, unless there is one of that name. The name begins with
-// a capital. Replicas is on how many nodes each object is kept; nodes that missed writes get them in the background.
+// a capital. Replicas is on how many nodes each object is kept; nodes that missed writes get them in the background. BM25 counts a word
+// that a text has n times as n/(n+2) of its rarity, whatever the text's length.
 func (c *Client) CreateCollection(ctx context.Context, name string, replicas int, properties []Property) error {
 	err := c.do(ctx, request{"create collection", http.MethodPost, "/v1/schema", map[string]any{
 		"class": name, "vectorizer": "none", "properties": properties,
-		"vectorIndexConfig":   map[string]any{"distance": "cosine"},
-		"invertedIndexConfig": map[string]any{"stopwords": map[string]any{"preset": "none"}},
-		"multiTenancyConfig":  map[string]any{"enabled": true},
+		"vectorIndexConfig": map[string]any{"distance": "cosine"},
+		"invertedIndexConfig": map[string]any{
+			"stopwords": map[string]any{"preset": "none"},
+			"bm25":      map[string]any{"k1": 2, "b": 0},
+		},
+		"multiTenancyConfig": map[string]any{"enabled": true},
 		"replicationConfig": map[string]any{
 			"factor": replicas, "asyncEnabled": replicas > 1, "deletionStrategy": "DeleteOnConflict",
 		},

@@ -203,6 +203,11 @@ type termMatches struct {
 
 func (p *termMatches) setConditions() {
 	p.conditions, p.sure = newTermConditions(p.score.expansions, true), newTermConditions(p.score.expansions, false)
+	for _, stems := range p.score.heads {
+		for _, s := range stems {
+			p.conditions.words = append(p.conditions.words, headToken(s))
+		}
+	}
 }
 
 // count reads how many of the sample have the n-grams and the stems of the query.

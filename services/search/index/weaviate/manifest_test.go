@@ -159,6 +159,23 @@ func TestTheBestProductsMayBeTheCandidates(t *testing.T) {
 	}
 }
 
+// What names a product weighs more than what is mentioned, and the thing itself most.
+func TestATextRepeatsWhatWeighsMore(t *testing.T) {
+	p := catalogtest.Thing("P-1", "blue lamp")
+	p.CategoryPath, p.Brand, p.Tags, p.Attributes = []string{"Lamps"}, "", nil, nil
+	p.Description = "It hangs from a hook. It may hang in any room that has a hook for it."
+	got := tokenCounts(index.Analyze(p, stemAll))
+	want := map[string]int{"blue": 3, "lamp": 4, "hook": 2, "+bluelamp": joinedTimes, "=lamp": 1}
+	for token, n := range want {
+		if got[token] != n {
+			t.Errorf("%q is there %d times, want %d", token, got[token], n)
+		}
+	}
+	if text := repeated(map[string]int{"b": 1, "a": 2}); text != "a a b" {
+		t.Errorf("text %q", text)
+	}
+}
+
 func TestWithinEdits(t *testing.T) {
 	for _, c := range []struct {
 		a, b string

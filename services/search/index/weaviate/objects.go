@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,9 +28,7 @@ const clusterSchema = 7
 
 // Properties of an object.
 const (
-	propName     = "name"     // tokens of the fields that name the product
-	propHead     = "head"     // tokens of what the title says that it is
-	propWords    = "words"    // tokens of all searched fields
+	propWords    = "words"    // tokens of all searched fields, as often as they weigh
 	propStrong   = "strong"   // tokens of the strong ones
 	propKeys     = "keys"     // names and values that filters ask for
 	propLow      = "low"      // lowest price, in minor units of any currency
@@ -39,17 +38,16 @@ const (
 	propEmbedded = "embedded" // whether it has a vector
 )
 
-// nameWeight is the least weight of the fields that name a product: title, brand, category, tags, and a caption.
-const nameWeight = 3
-
-// rankedBy are the properties that the cluster ranks by. It adds up the scores by BM25 in each: a word that names a product counts
-// twice, as one that says what it is does once more. More properties would count it again for each. Collections before schema 6 have
-// others, and are searched until this program's is filled.
+// rankedBy are the properties that the cluster ranks by: one whose texts repeat each token as often as it weighs. Collections before
+// schema 7 have others, and are searched until this program's is filled.
 func rankedBy(collection string) []string {
-	if schemaOf(collection) < 6 {
+	switch schema := schemaOf(collection); {
+	case schema < 6:
 		return []string{"title^6", "category^5", "brand^3", "tags^3", "caption^3", "pairs"}
+	case schema < 7:
+		return []string{"name", "head", propWords}
 	}
-	return []string{propName, propHead, propWords}
+	return []string{propWords}
 }
 
 // Properties of objects before schema 7, which say which product an object is. Now the manifest does, since the server decodes the whole
@@ -78,11 +76,10 @@ func properties() []weaviate.Property {
 	flag := func(name string) weaviate.Property {
 		return weaviate.Property{Name: name, DataType: []string{"boolean"}, Filterable: true}
 	}
-	name, head, words := text(propName, "whitespace"), text(propHead, "whitespace"), text(propWords, "whitespace")
-	name.Filterable, head.Filterable = false, false
-	name.Searchable, head.Searchable, words.Searchable = true, true, true
+	words := text(propWords, "whitespace")
+	words.Searchable = true
 	return []weaviate.Property{
-		name, head, words, text(propStrong, "whitespace"), text(propKeys, "whitespace"),
+		words, text(propStrong, "whitespace"), text(propKeys, "whitespace"),
 		number(propLow), number(propHigh), number(propRating), flag(propStock), flag(propEmbedded),
 	}
 }
@@ -100,10 +97,9 @@ func newObject(storeID string, e *index.Entry, ps index.FieldTerms) weaviate.Obj
 		}
 		low, high, stock = min(low, amount), max(high, amount), stock || v.GetStock() > 0
 	}
-	all, strong, name := tokens(ps)
+	strong := sorted(strongTokens(ps))
 	properties := map[string]any{
-		propName: strings.Join(name, " "), propHead: strings.Join(ps[index.HeadField], " "),
-		propWords: strings.Join(all, " "), propStrong: strings.Join(strong, " "), propKeys: strings.Join(keysOf(e), " "),
+		propWords: repeated(tokenCounts(ps)), propStrong: strings.Join(strong, " "), propKeys: strings.Join(keysOf(e), " "),
 		propLow: low, propHigh: high, propRating: e.Product.GetRating().GetAverage(), propStock: stock, propEmbedded: false,
 	}
 	return weaviate.Object{ID: objectID(storeID, e.ID()).String(), Properties: properties}
@@ -120,28 +116,68 @@ func productHash(p *catalogv1.Product) uuid.UUID {
 	return uuid.NewSHA1(objectNamespace, raw)
 }
 
-// tokens are what words of queries must be: the stems of the fields that are searched, of the strong ones, and of those that name the
-// product, and with the latter two the neighbours that a compound may mean.
-func tokens(ps index.FieldTerms) (all, strong, name []string) {
-	every, sure, names := make(map[string]bool), make(map[string]bool), make(map[string]bool)
+// usualLengths are about how many words the fields have, by name. Only the ratios within a store matter.
+var usualLengths = map[string]float64{
+	"title": 12, "category": 2, "brand": 1, "tags": 4, "attributes": 40, "caption": 15, "section": 4, "description": 60,
+}
+
+// joinedTimes is how often a text has neighbours that may be one word. Such words are rare, and count much for that.
+const joinedTimes = 2
+
+// tokenCounts are how often the text of an object has each token: the root of its weight by BM25F. The cluster then ranks by one text
+// about as the index in memory does by all fields. It skips products whose count of a frequent word is too low to be among the best; with
+// equal counts it would read them all.
+func tokenCounts(ps index.FieldTerms) map[string]int {
+	weights := make(map[string]float64)
 	for i, f := range index.Fields {
+		length := float64(len(ps[i])) / max(1, usualLengths[f.Name])
 		for _, s := range ps[i] {
 			if f.Weight > 0 {
-				every[s] = true
+				weights[s] += f.TermWeight(1, length)
 			}
+		}
+	}
+	out := make(map[string]int, len(weights))
+	for s, w := range weights {
+		out[s] = max(1, int(math.Round(math.Sqrt(w))))
+	}
+	for _, s := range ps[index.PairsField] {
+		out[joinedToken(s)] = joinedTimes
+	}
+	for _, s := range ps[index.HeadField] {
+		out[headToken(s)] = 1
+	}
+	return out
+}
+
+// repeated is a text that has each token as often as is said.
+func repeated(counts map[string]int) string {
+	var out []string
+	for token, n := range counts {
+		out = append(out, slices.Repeat([]string{token}, n)...)
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+// strongTokens are the stems of the strong fields, and the neighbours that a compound may mean.
+func strongTokens(ps index.FieldTerms) map[string]bool {
+	out := make(map[string]bool)
+	for i, f := range index.Fields {
+		for _, s := range ps[i] {
 			if f.Weight > 0 && f.Strong {
-				sure[s] = true
-			}
-			if f.Weight >= nameWeight {
-				names[s] = true
+				out[s] = true
 			}
 		}
 	}
 	for _, s := range ps[index.PairsField] {
-		sure[joinedToken(s)], names[joinedToken(s)] = true, true
+		out[joinedToken(s)] = true
 	}
-	return sorted(every), sorted(sure), sorted(names)
+	return out
 }
+
+// headToken begins with a mark that no stem has.
+func headToken(stem string) string { return "=" + stem }
 
 // joinedToken begins with a mark that no stem has.
 func joinedToken(stem string) string { return "+" + stem }

@@ -235,8 +235,15 @@ func count(counts map[string]int, p *catalogv1.Product, terms index.FieldTerms) 
 	for g := range index.Grams(p) {
 		counts[g]++
 	}
-	all, _, _ := tokens(terms)
-	for _, s := range all {
+	all := make(map[string]bool)
+	for i, f := range index.Fields {
+		for _, s := range terms[i] {
+			if f.Weight > 0 {
+				all[s] = true
+			}
+		}
+	}
+	for s := range all {
 		counts[countedStem(s)]++
 	}
 }
