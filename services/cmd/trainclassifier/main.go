@@ -24,7 +24,7 @@ var sources = []struct{ name, file string }{
 	{"a", "train/train_a.jsonl"}, {"b", "train/train_b.jsonl"}, {"queries", "train/queries.jsonl"}, {"products", "train/products.jsonl"},
 	{"everyday", "train/everyday.jsonl"}, {"c", "train/train_c.jsonl"}, {"d", "train/train_d.jsonl"}, {"e", "train/train_e.jsonl"},
 	{"f", "train/train_f.jsonl"}, {"g", "train/train_g.jsonl"}, {"h", "train/train_h.jsonl"}, {"i", "train/train_i.jsonl"},
-	{"j", "train/train_j.jsonl"}, {"k", "train/train_k.jsonl"},
+	{"j", "train/train_j.jsonl"}, {"k", "train/train_k.jsonl"}, {"l", "train/train_l.jsonl"},
 }
 
 // Weights of samples that are no messages of shoppers.

@@ -44,13 +44,19 @@ type Classifier struct {
 	chain    *chain   // its labels are the names, in order
 	keywords keywords // that specialists publish
 	own      keywords // of a store; nil: none
+	// certainty turns probabilities into confidences.
+	certainty certainty
 }
 
 // New makes a classifier for specialists, of which there must be at least one. The weights of the specialists that the
 // built-in model knows are used as they are. Those of others are fitted to their examples, and their keywords count. New keeps
 // no reference to its argument.
 func New(specialists []*specialistv1.Specialist) *Classifier {
-	c := &Classifier{names: namesOf(specialists), keywords: published(specialists, fitted().names), chain: fitted().forSpecialists(specialists)}
+	return newClassifier(namesOf(specialists), published(specialists, fitted().names), fitted().forSpecialists(specialists), fitted().certainty)
+}
+
+func newClassifier(names []string, published keywords, chain *chain, certainty certainty) *Classifier {
+	c := &Classifier{names: names, keywords: published, chain: chain, certainty: certainty}
 	if c.catchAll = slices.Index(c.names, CatchAllName); c.catchAll < 0 {
 		c.catchAll = len(c.names) - 1
 	}
@@ -122,20 +128,24 @@ type Result struct {
 	OnlyNames bool
 	// Incomplete says that the assignments may lack something: two questions became one part, a clear keyword or an order number speaks
 	// for a specialist that gets no part, the message is short and may be an answer to the one before, or it is long and has no mark
-	// that says where a request ends. Confidence is bounded then.
+	// that says where a request ends, or another cut makes the specialists doubtful. Confidence is bounded then.
 	Incomplete bool
+
+	features calibration // of the confidence
 }
 
 // nothingConfidence is the confidence in a result for a message without a word.
 const nothingConfidence = 0.6
 
 // doubtful bounds the confidence of a result that is incomplete. Of unseen authors' follow-ups that would be certain otherwise, 9 of 10
-// wrong ones have at most fewWords. Of their messages of manyWords or more without a mark, 6 of 23 were wrong.
+// wrong ones have at most fewWords. Of their messages of manyWords or more without a mark, 6 of 23 were wrong. Of those whose probability
+// another cut brings below leastCut, 4 of 19 lost a part.
 const (
 	doubtful     = 0.9
 	fewWords     = 6
 	manyWords    = 16
 	clearKeyword = 2 // weight
+	leastCut     = 0.75
 )
 
 // maxEarlier is how many clauses of the message before count, the last ones.
@@ -153,8 +163,13 @@ func (c *Classifier) Classify(in Input) Result {
 
 // classify classifies a message without regard to a question.
 func (c *Classifier) classify(in Input) Result {
+	return c.classifyBy(reader{published: c.keywords, own: c.own, labels: c.chain.labels}, in)
+}
+
+// classifyBy classifies a message as a reader reads it.
+func (c *Classifier) classifyBy(r reader, in Input) Result {
 	var out Result
-	read := c.read(in)
+	read := r.read(in)
 	ws, cs, matches := read.words, read.clauses, read.matches
 	if len(ws) == 0 {
 		out.Confidence = nothingConfidence
@@ -166,7 +181,12 @@ func (c *Classifier) classify(in Input) Result {
 	p := m.potentials(read.input)
 	probabilities := m.setProbabilities(p)
 	set := decide(probabilities)
-	out.Confidence = fitted().calibration.confidence(calibrationInput(probabilities[set], set, len(cs), len(ws), len(in.History) > 0))
+	cut := probabilities[set]
+	if cut > worthCutting && len(ws) <= mostCut {
+		cut = min(cut, r.cutProbability(read, m, candidates, set))
+	}
+	out.features = calibrationInput(probabilities[set], cut, set, read, len(in.History) > 0)
+	out.Confidence = c.certainty.confidence(out.features)
 	if probabilities[0] > slices.Max(probabilities[1:]) {
 		out.Assignments = []Assignment{{Specialist: c.CatchAll(), SubQuery: excerpt(in.Message, ws, 0, len(ws)), Start: ws[0].start,
 			Reason: "asks for nothing", Confidence: out.Confidence}}
@@ -187,7 +207,7 @@ func (c *Classifier) classify(in Input) Result {
 		return m.weight >= clearKeyword && !slices.ContainsFunc(out.Assignments, func(a Assignment) bool { return a.Specialist == c.names[m.label] })
 	})
 	out.Incomplete = left || c.leavesID(in.Message, ws, out.Assignments) || strings.Count(in.Message, "?") > 1 && len(out.Assignments) == 1 ||
-		len(in.History) > 0 && len(ws) <= fewWords ||
+		len(in.History) > 0 && len(ws) <= fewWords || cut < min(leastCut, probabilities[set]) ||
 		len(ws) >= manyWords && !slices.ContainsFunc(ws[1:], func(w word) bool { return w.gap != gapSpace })
 	if out.Incomplete {
 		out.Confidence = min(out.Confidence, doubtful)
@@ -234,10 +254,6 @@ type reader struct {
 	without        []string // kinds of features, in an ablation
 }
 
-func (c *Classifier) read(in Input) reading {
-	return reader{published: c.keywords, own: c.own, labels: c.chain.labels}.read(in)
-}
-
 // read reads a message and, in front of it, the end of the message before.
 func (r reader) read(in Input) reading {
 	out := r.readOne(in.Message)
@@ -259,29 +275,59 @@ func (r reader) read(in Input) reading {
 	return out
 }
 
-// readOne reads a message by itself. Words of a store's own keywords have no features.
+// readOne reads a message by itself.
 func (r reader) readOne(message string) reading {
-	ws := splitWords(message)
-	cs := clauses(ws)
-	out := reading{words: ws, clauses: cs, matches: find(message, ws, r.published, r.own)}
-	ignored := make([]bool, len(ws))
-	for _, m := range out.matches {
+	out := reading{words: splitWords(message)}
+	out.clauses, out.matches = clauses(out.words), find(message, out.words, r.published, r.own)
+	out.input = r.inputOf(out, out.clauses)
+	return out
+}
+
+// inputOf returns the input of a message that is divided into clauses. Words of a store's own keywords have no features.
+func (r reader) inputOf(read reading, cs []clause) input {
+	var out input
+	ignored := make([]bool, len(read.words))
+	for _, m := range read.matches {
 		for i := m.lo; i < m.hi && m.own; i++ {
 			ignored[i] = true
 		}
 	}
 	for i, c := range cs {
-		out.input.clauses = append(out.input.clauses, clauseFeatures(ws, cs, i, ignored, r.without))
+		out.clauses = append(out.clauses, clauseFeatures(read.words, cs, i, ignored, r.without))
 		if i > 0 {
-			out.input.edges = append(out.input.edges, edgeFeatures(ws, cs, i, r.without))
+			out.edges = append(out.edges, edgeFeatures(read.words, cs, i, r.without))
 		}
 		prior := make([]float64, r.labels)
-		for _, m := range within(c, out.matches) {
+		for _, m := range within(c, read.matches) {
 			prior[m.label] += m.logOdds
 		}
-		out.input.prior = append(out.input.prior, prior)
+		out.prior = append(out.prior, prior)
 	}
 	return out
+}
+
+// worthCutting is the probability of a set from which other cuts are looked at, and mostCut how many words a message has at most then.
+const (
+	worthCutting = 0.85
+	mostCut      = 40
+)
+
+// cutProbability returns the lowest probability of a set if one clause is cut once more, wherever that leaves enough words.
+func (r reader) cutProbability(read reading, m *chain, candidates []int, set int) float64 {
+	lowest := 1.0
+	e := read.input.earlier
+	for i, c := range read.clauses {
+		for at := c.lo + minClause; at+minClause <= c.hi; at++ {
+			cs := slices.Insert(slices.Clone(read.clauses), i+1, clause{at, c.hi})
+			cs[i].hi = at
+			in := r.inputOf(read, cs)
+			narrow(&in, candidates)
+			in.clauses, in.prior = slices.Concat(read.input.clauses[:e], in.clauses), slices.Concat(read.input.prior[:e], in.prior)
+			in.edges, in.earlier = slices.Concat(read.input.edges[:e], in.edges), e
+			lowest = min(lowest, m.setProbabilities(m.potentials(in))[set])
+		}
+	}
+	return lowest
 }
 
 // candidates returns a chain over the specialists that score highest and their numbers. It narrows the input's priors to them.
@@ -306,14 +352,21 @@ func (c *Classifier) candidates(in *input) (*chain, []int) {
 	slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(best[b], best[a]) })
 	all = all[:maxCandidates]
 	labels := append(slices.Clone(all), len(c.names))
-	for i, prior := range in.prior {
-		in.prior[i] = pick(prior, labels)
-	}
+	narrow(in, all)
 	m := &chain{labels: len(labels), clause: pick(c.chain.clause, labels), edge: c.chain.edge}
 	for _, row := range pick(c.chain.pair, labels) {
 		m.pair = append(m.pair, pick(row, labels))
 	}
 	return m, all
+}
+
+// narrow leaves out the priors of specialists that are no candidates.
+func narrow(in *input, candidates []int) {
+	for i, prior := range in.prior {
+		if len(prior) > len(candidates)+1 {
+			in.prior[i] = pick(prior, append(slices.Clone(candidates), len(prior)-1))
+		}
+	}
 }
 
 // pick returns the elements at some places.

@@ -78,6 +78,8 @@ func TestClassifierIsNotCertainOfWhatItCannotKnow(t *testing.T) {
 		"where is my order? Purple velvet.",
 		"a cart for the garden",
 		"do you have waterproof tents #10421", "do you have waterproof tents for two SUMMER20", "do you sell headlamps? SAVE15 please",
+		// Cut once more, these are for two specialists.
+		"do you sell violins in red my parcel is missing", "where is my parcel got any blue mugs", "show me kettles my order never came",
 	} {
 		if r := classify(l, message); r.Confidence >= Threshold {
 			t.Errorf("Classify(%q) = %v with confidence %.2f, want less than %v", message, routes(r), r.Confidence, Threshold)
@@ -122,7 +124,7 @@ func TestManyRequestsAreMerged(t *testing.T) {
 
 func TestConfidenceOfCertaintyItself(t *testing.T) {
 	for _, p := range []float64{0, 1, math.Nextafter(1, 2)} {
-		if c := fitted().calibration.confidence(calibrationInput(p, 1, 40, 80, false)); !(c >= 0 && c <= 1) {
+		if c := fitted().certainty.confidence(calibrationInput(p, p, 1, reading{}, false)); !(c >= 0 && c <= 1) {
 			t.Errorf("a probability of %v gives the confidence %v", p, c)
 		}
 	}
@@ -204,6 +206,15 @@ func BenchmarkClassify60Words(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		classify(l, sixtyWords)
+	}
+}
+
+// BenchmarkClassifyCut classifies a message whose other cuts are looked at.
+func BenchmarkClassifyCut(b *testing.B) {
+	l := newFour()
+	b.ReportAllocs()
+	for b.Loop() {
+		classify(l, "do you have a green waterproof tent for four people with a porch and two rooms in stock for under three hundred euros today")
 	}
 }
 
@@ -305,6 +316,46 @@ func TestTheSameSamplesGiveTheSameModel(t *testing.T) {
 	samples[0].Gold = []string{"gifts"}
 	if _, err := Train(four, samples, io.Discard); err == nil {
 		t.Error("an unknown specialist was accepted")
+	}
+}
+
+func TestThresholdsAreSuchThatEachSourceIsRight(t *testing.T) {
+	var decisions []decision
+	for _, source := range []string{"plain", "tricky"} {
+		for i := range 1000 {
+			d := decision{input: calibration{calibrationBias: 1, calibrationLogit: float64(i % 7)}, source: source, right: i%7 > 0}
+			if source == "tricky" && i%7 == 5 && i%4 == 0 { // a quarter of what looks almost sure
+				d.right = false
+			}
+			decisions = append(decisions, d)
+		}
+	}
+	c := fitCertainty(decisions)
+	if n, ok := certainDecisions(decisions, c); !ok || c[oneClause].Least <= Threshold {
+		t.Errorf("%d certain decisions, enough are right: %v, from %.3f on", n, ok, c[oneClause].Least)
+	}
+}
+
+func TestTheModelFileIsSmallAndKeepsTheWeights(t *testing.T) {
+	if len(modelFile) >= 1_000_000 {
+		t.Errorf("the model has %d bytes, want less than 1 MB", len(modelFile))
+	}
+	m := &model{names: []string{"a"}, chain: newChain(2)}
+	for i := range m.chain.clause[0] {
+		m.chain.clause[0][i] = float32(math.Sin(float64(i)))
+	}
+	read, err := readModel(m.encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range m.chain.clause[0] {
+		// Neighbouring levels near 1 differ by 29/225.
+		if got := read.chain.clause[0][i]; math.Abs(float64(got-want)) > 0.07 {
+			t.Fatalf("weight %d is %v, want about %v", i, got, want)
+		}
+	}
+	if _, err := readModel(m.encode()[:5000]); err == nil {
+		t.Error("a file that ends early was read")
 	}
 }
 

@@ -89,6 +89,26 @@ func TestMessagesGoToTheRightSpecialists(t *testing.T) {
 	}
 }
 
+// The trainer counts, for each source of messages, what models decide that were fitted to the other sources only.
+func TestCertainDecisionsOnUnseenSourcesAreRight(t *testing.T) {
+	var certain, right, large int
+	for _, f := range fitted().unseen {
+		certain, right = certain+f.Certain, right+f.CertainRight
+		if f.Messages < fewestMessages {
+			continue
+		}
+		large++
+		t.Logf("%-10s %4d messages, %.1f%% right, %3d certain, of these %d right", f.Source, f.Messages, percent(f.Right, f.Messages), f.Certain, f.CertainRight)
+		if percent(f.CertainRight, f.Certain) < 100*wantedRight {
+			t.Errorf("%s: of %d certain decisions %d are right", f.Source, f.Certain, f.CertainRight)
+		}
+	}
+	t.Logf("of all %d certain decisions %.1f%% are right", certain, percent(right, certain))
+	if large < 15 || percent(right, certain) < 98.5 {
+		t.Errorf("want at least 15 sources with %d messages, and 98.5%% of the certain decisions right", fewestMessages)
+	}
+}
+
 func TestNoWordOfTheMessagesIsDropped(t *testing.T) {
 	l := newFour()
 	cases := evalCases(t, "tuned.jsonl")

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	clauseBuckets = 1 << 17 // weights of a label
+	clauseBuckets = 1 << 18 // weights of a label
 	edgeBuckets   = 1 << 14 // weights of a change of label
 )
 

@@ -16,9 +16,10 @@ type example struct {
 
 // Settings of the fit, chosen by cross-validation over authors.
 const (
-	fitRate    = 0.1
-	fitDecay   = 1e-3 // L2, applied to the weights that an example touches
-	fitDropout = 0.15 // the share of a clause's features that each pass leaves out
+	fitRate       = 0.1
+	fitDecay      = 1e-3 // L2, applied to the weights that an example touches
+	fitDropout    = 0.15 // the share of a clause's features that each pass leaves out
+	leastGradient = 1e-3 // a smaller gradient moves no weight
 )
 
 // fit maximises the likelihood of the sets of examples by AdaGrad (Duchi et al. 2011) and leaves the mean of the weights of
@@ -80,7 +81,7 @@ func (m *chain) step(e example, squares *chain) {
 	guessed, _ := m.expect(p, everything, func(int) bool { return true })
 	for i, fs := range e.in.clauses {
 		for l := range m.labels {
-			if d := e.weight * (wanted.label[i][l] - guessed.label[i][l]); d != 0 {
+			if d := e.weight * (wanted.label[i][l] - guessed.label[i][l]); math.Abs(d) > leastGradient {
 				for _, f := range fs {
 					move(m.clause[l], squares.clause[l], f.bucket, d*float64(f.value))
 				}
@@ -99,6 +100,9 @@ func (m *chain) step(e example, squares *chain) {
 			}
 		}
 		for k, d := range change {
+			if math.Abs(d) <= leastGradient {
+				continue
+			}
 			for _, f := range fs {
 				move(m.edge[k], squares.edge[k], f.bucket, d*float64(f.value))
 			}

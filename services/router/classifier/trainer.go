@@ -49,24 +49,46 @@ func Train(specialists []*specialistv1.Specialist, samples []Sample, progress io
 	}
 	decisions := t.unseen(samples, nil)
 	m := t.fit(samples, nil)
-	m.calibration = fitCalibration(decisions)
+	m.certainty = fitCertainty(decisions)
+	m.unseen = t.figures(decisions, m.certainty)
 	fmt.Fprintf(progress, "%-16s %8s %8s %8s %8s\n", "left out", "messages", "right", "certain", "of these")
-	for _, source := range t.sources {
-		var all, right, certain, certainRight float64
+	for _, f := range m.unseen {
+		fmt.Fprintf(progress, "%-16s %8d %8.3f %8d %8d\n", f.Source, f.Messages, float64(f.Right)/float64(f.Messages), f.Certain, f.CertainRight)
+	}
+	for shape, by := range m.certainty {
+		name := [shapes]string{"one clause", "several clauses, one specialist", "several specialists"}[shape]
+		fmt.Fprintf(progress, "%s: calibration %.3f, certain from %.3f\n", name, by.Calibration, by.Least)
+	}
+	return m.encode(), nil
+}
+
+// sourceFigures counts the decisions on the messages of a source by a model that was not fitted to it.
+type sourceFigures struct {
+	Source       string `json:"source"`
+	Messages     int    `json:"messages"`
+	Right        int    `json:"right"`
+	Certain      int    `json:"certain"`
+	CertainRight int    `json:"certain_right"`
+}
+
+// figures counts decisions by source.
+func (t *trainer) figures(decisions []decision, c certainty) []sourceFigures {
+	out := make([]sourceFigures, len(t.sources))
+	for i, source := range t.sources {
+		f := &out[i]
+		f.Source = source
 		for _, d := range decisions {
 			if d.source != source {
 				continue
 			}
-			sure := m.calibration.confidence(d.input) >= Threshold
-			all++
-			right += count(d.right)
-			certain += count(sure)
-			certainRight += count(sure && d.right)
+			certain := d.confidence(c) >= Threshold
+			f.Messages++
+			f.Right += int(count(d.right))
+			f.Certain += int(count(certain))
+			f.CertainRight += int(count(certain && d.right))
 		}
-		fmt.Fprintf(progress, "%-16s %8.0f %8.3f %8.3f %8.3f\n", source, all, right/all, certain/all, certainRight/max(certain, 1))
 	}
-	fmt.Fprintf(progress, "calibration: %.3f\n", m.calibration)
-	return m.encode(), nil
+	return out
 }
 
 func count(b bool) float64 {
@@ -158,9 +180,18 @@ func newTrainer(specialists []*specialistv1.Specialist, samples []Sample) (*trai
 
 // decision is one on a message.
 type decision struct {
-	input  calibration
-	right  bool
-	source string
+	input      calibration
+	incomplete bool // never certain
+	right      bool
+	source     string
+}
+
+// confidence returns the confidence of the decision.
+func (d decision) confidence(c certainty) float64 {
+	if d.incomplete {
+		return doubtful
+	}
+	return c.confidence(d.input)
 }
 
 // folds is into how many groups the sources are divided. Each is measured by a model that is fitted to the other groups.
@@ -203,15 +234,15 @@ func (t *trainer) fit(samples []Sample, without *family) *model {
 	samples = slices.Concat(samples, joined)
 	examples := make([]example, len(samples))
 	for i, s := range samples {
-		read := m.read(s.Input)
+		read := m.reader().read(s.Input)
 		examples[i] = example{in: read.input, set: m.set(s.Gold), allowed: m.allowed(s, read), weight: s.Weight}
 	}
 	m.chain.fit(examples, epochs)
 	return m
 }
 
-func (m *model) read(in Input) reading {
-	return reader{published: m.published, labels: m.chain.labels, without: m.without}.read(in)
+func (m *model) reader() reader {
+	return reader{published: m.published, labels: m.chain.labels, without: m.without}
 }
 
 // allowed returns the labels that each clause of a joined sample may have, as bits: those of the requests that it belongs to, and the
@@ -245,14 +276,12 @@ func (m *model) set(specialists []string) int {
 
 // decide returns the decision on a sample.
 func (m *model) decide(s Sample) decision {
-	read := m.read(s.Input)
-	if len(read.words) == 0 {
-		return decision{right: true, source: s.Source}
+	r := newClassifier(m.names, m.published, m.chain, certainty{}).classifyBy(m.reader(), s.Input)
+	set := 0
+	for _, a := range r.Assignments {
+		set |= m.set([]string{a.Specialist})
 	}
-	probabilities := m.chain.setProbabilities(m.chain.potentials(read.input))
-	set := decide(probabilities)
-	input := calibrationInput(probabilities[set], set, len(read.clauses), len(read.words), len(s.History) > 0)
-	return decision{input, set == m.set(s.Gold), s.Source}
+	return decision{r.features, r.Incomplete, set == m.set(s.Gold), s.Source}
 }
 
 const (
