@@ -2,6 +2,7 @@ package offline
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
@@ -12,6 +13,8 @@ import (
 var (
 	specialistRE = regexp.MustCompile(`(?m)^- ([a-z][a-z0-9_-]*): (.*?)(?: Examples: (.*))?$`)
 	exampleRE    = regexp.MustCompile(`"([^"]+)"`)
+	// personRE is what nobody asks but who wants to talk to a person. Support publishes such phrases; the prompt does not have them.
+	personRE = words(`(real|actual|live)_person (human|person)_please (talk|speak)_to_(a_human|a_person|someone|somebody) echte[nrm]?_mensch\pL* (mensch\pL*|mitarbeiter(in)?)_bitte vraie_personne personne_(svp|s['’]il_vous_pla[iî]t) persona_(real|por_favor)`)
 )
 
 // form is the JSON that a response schema asks for. The only form that the suite asks for is a routing, which the router's own
@@ -27,6 +30,9 @@ func (c *conversation) form(s *schema) any {
 	return out
 }
 
+// fewWords is the length of a message that has no other request beside that for a person.
+const fewWords = 8
+
 func (c *conversation) route() object {
 	var list []*specialistv1.Specialist
 	_, after, _ := strings.Cut(c.system, "Specialists:")
@@ -38,7 +44,11 @@ func (c *conversation) route() object {
 		list = append(list, s)
 	}
 	out := []any{}
-	if len(list) > 0 && c.ask != "" {
+	hasSupport := slices.ContainsFunc(list, func(s *specialistv1.Specialist) bool { return s.GetName() == "support" })
+	switch {
+	case hasSupport && personRE.MatchString(c.ask) && len(strings.Fields(c.ask)) <= fewWords:
+		out = append(out, object{"specialist": "support", "sub_query": c.ask, "reason": "asks for a person", "confidence": 1})
+	case len(list) > 0 && c.ask != "":
 		var history []string
 		if c.before != "" {
 			history = append(history, c.before)
