@@ -367,7 +367,7 @@ func otherWords(all *index.Statistics, f index.Result, translation, ask string) 
 		return translation
 	}
 	spoken := text.Language(ask)
-	if spoken == index.English.Tag || !slices.ContainsFunc(all.CatalogLanguages(), func(l *index.Language) bool { return l.Tag == spoken }) {
+	if spoken == index.English.Tag || !hasLanguage(all, spoken) {
 		return ""
 	}
 	return text.Head(ask, maxQuery)
@@ -384,7 +384,12 @@ func isReadable(all *index.Statistics, query string, t *specialist.Turn) bool {
 		return true
 	}
 	spoken, _, _ := strings.Cut(cmp.Or(text.Language(t.SubQuery), t.Language, index.English.Tag), "-")
-	return slices.ContainsFunc(all.CatalogLanguages(), func(l *index.Language) bool { return l.Tag == spoken })
+	return hasLanguage(all, spoken)
+}
+
+// hasLanguage reports whether the catalog is in a language, by the tag of its base.
+func hasLanguage(all *index.Statistics, tag string) bool {
+	return slices.ContainsFunc(all.CatalogLanguages(), func(l *index.Language) bool { return l.Tag == tag })
 }
 
 // nearNote says what products are that no word has found.

@@ -47,8 +47,8 @@ func TestANoneIsAsSureAsItsEvidence(t *testing.T) {
 		t.Errorf("every look-up shows that there is none: %.2f, want a high confidence", c)
 	}
 	for name, e := range map[string]*specialistv1.Evidence{
-		"a look-up found nothing, for whatever reason": {Empty: 2, Absent: 1},
-		"something else was found":                     {Found: 1, Empty: 1, Absent: 1},
+		"one of two look-ups does not show that there is none": {Empty: 2, Absent: 1},
+		"something else was found":                             {Found: 1, Empty: 1, Absent: 1},
 	} {
 		if c := none(e); c >= HandoffBelow {
 			t.Errorf("%s: %.2f, want a handoff by default", name, c)

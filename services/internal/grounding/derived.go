@@ -189,7 +189,7 @@ func (e *Evidence) limits() []claim {
 	var out []claim
 	for i, f := range e.facts {
 		isPersons := !e.places[e.origins[i]].isResult
-		if values := f.values(); len(values) > 0 && values[0] >= 10*thousand && f.IsNumber() &&
+		if values := e.values[i]; len(values) > 0 && values[0] >= 10*thousand && f.IsNumber() &&
 			(isPersons && (f.currency != "" || f.Unit == "") || f.currency != "" && limitWords[f.Left] > 0) && len(out) < maxLearned {
 			out = append(out, claim{Fact: f, values: values})
 		}

@@ -13,7 +13,7 @@ import (
 var (
 	specialistRE = regexp.MustCompile(`(?m)^- ([a-z][a-z0-9_-]*): (.*?)(?: Examples: (.*))?$`)
 	exampleRE    = regexp.MustCompile(`"([^"]+)"`)
-	// personRE is what nobody asks but who wants to talk to a person. Support publishes such phrases; the prompt does not have them.
+	// personRE is a clear request for a person. Support publishes such phrases as keywords, which the prompt leaves out.
 	personRE = words(`(real|actual|live)_person (human|person)_please (talk|speak)_to_(a_human|a_person|someone|somebody) echte[nrm]?_mensch\pL* (mensch\pL*|mitarbeiter(in)?)_bitte vraie_personne personne_(svp|s['’]il_vous_pla[iî]t) persona_(real|por_favor)`)
 )
 

@@ -33,8 +33,8 @@ type Object struct {
 }
 
 // CreateCollection creates a collection whose objects belong to tenants, unless there is one of that name. The name begins with
-// a capital. Replicas is on how many nodes each object is kept; nodes that missed writes get them in the background. BM25 counts a word
-// that a text has n times as n/(n+2) of its rarity, whatever the text's length.
+// a capital. Replicas is on how many nodes each object is kept; nodes that missed writes get them in the background. In BM25, a
+// word that occurs n times counts n/(n+2) of its rarity; the text's length does not matter.
 func (c *Client) CreateCollection(ctx context.Context, name string, replicas int, properties []Property) error {
 	err := c.do(ctx, request{"create collection", http.MethodPost, "/v1/schema", map[string]any{
 		"class": name, "vectorizer": "none", "properties": properties,

@@ -112,7 +112,7 @@ func freePorts(t testing.TB, n int) []ports {
 	return out
 }
 
-// The system gives no connection a port of these, so that nobody takes one before the server does.
+// The system gives connections other ports, so no connection takes one of these before the server starts.
 const firstPort, endPort = 10_000, 32_000
 
 // free finds free ports that follow each other.

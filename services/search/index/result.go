@@ -72,7 +72,7 @@ func (v *View) Candidates(ctx context.Context, q Query, f Filter) ([]Hit, []Feat
 	return hits, features, nil
 }
 
-// Known returns the words of the query that some product of the store has, in whatever stock and at whatever price.
+// Known returns the words of the query that any product of the store has. Stock, price and the filter do not count.
 func (out *Result) Known(ctx context.Context) ([]string, error) {
 	needs := make([]Constraint, len(out.Query.Terms))
 	for i := range needs {

@@ -85,7 +85,7 @@ func (w *writer) fill(ctx context.Context, goOn bool) error {
 
 // take writes what has changed since a position, and then says that the collection has it.
 func (w *writer) take(ctx context.Context, position catalog.Position) error {
-	var known map[string]bool // products that the collection had; nil: nobody has asked
+	var known map[string]bool // products that the collection had; nil: not read yet
 	for more := true; more; {
 		var c catalog.Change
 		var err error
