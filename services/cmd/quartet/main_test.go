@@ -272,12 +272,13 @@ func addresses(t *testing.T, out, errOut *output) map[string]string {
 	defer tick.Stop()
 	for {
 		found := make(map[string]string)
-		for line := range strings.Lines(out.String()) {
+		text, _, whole := strings.Cut(out.String(), "\nor: grpcurl") // the last of what up prints
+		for line := range strings.Lines(text) {
 			if fields := strings.Fields(line); len(fields) == 2 && strings.HasPrefix(fields[1], "127.0.0.1:") {
 				found[fields[0]] = fields[1]
 			}
 		}
-		if len(found) == len(suite.Roles()) {
+		if whole && len(found) == len(suite.Roles()) {
 			return found
 		}
 		select {
