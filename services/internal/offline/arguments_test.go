@@ -50,15 +50,18 @@ func TestAWishForAnOrderIsReadWithItsDetails(t *testing.T) {
 	var lookUp tool
 	lookUp.Function.Name = lookupOrder
 	for message, want := range map[string]object{
-		"please change the address of QT-1003 to 5 Harbour Road, 4020 Linz": {"order_id": "QT-1003", "new_address": "5 Harbour Road, 4020 Linz", "wants": []any{"change_address"}},
-		"I want to change the address of my order":                          {"wants": []any{"change_address"}},
-		"Lieferadresse von QT-1003 bitte ändern auf Hafenweg 5, 4020 Linz!": {"order_id": "QT-1003", "new_address": "Hafenweg 5, 4020 Linz", "wants": []any{"change_address"}},
-		"I want to exchange the boots for size 44":                          {"options": object{"size": "44"}, "wants": []any{"exchange"}},
-		"I want to return the boots in size 44":                             {"wants": []any{"return"}},
+		"please change the address of QT-1003 to 5 Harbour Road, 4020 Linz":                      {"order_id": "QT-1003", "new_address": "5 Harbour Road, 4020 Linz", "wants": []any{"change_address"}},
+		"I want to change the address of my order":                                               {"wants": []any{"change_address"}},
+		"Lieferadresse von QT-1003 bitte ändern auf Hafenweg 5, 4020 Linz!":                      {"order_id": "QT-1003", "new_address": "Hafenweg 5, 4020 Linz", "wants": []any{"change_address"}},
+		"ship QT-1003 elsewhere: change the address to Flat 2, 9 Mill Lane, Bath BA1 5LN please": {"order_id": "QT-1003", "new_address": "Flat 2, 9 Mill Lane, Bath BA1 5LN", "wants": []any{"change_address"}},
+		"Change the address of QT-1003 to:\nFlat 2\n9 Mill Lane\nBath BA1 5LN\nThank you!":       {"order_id": "QT-1003", "new_address": "Flat 2, 9 Mill Lane, Bath BA1 5LN", "wants": []any{"change_address"}},
+		"Adresse von QT-1003 ändern auf Bergstr. 5, 3. Stock in 4020 Linz":                       {"order_id": "QT-1003", "new_address": "Bergstr. 5, 3. Stock in 4020 Linz", "wants": []any{"change_address"}},
+		"I want to exchange the boots for size 44":                                               {"options": object{"size": "44"}, "wants": []any{"exchange"}},
+		"I want to return the boots in size 44":                                                  {"wants": []any{"return"}},
 	} {
 		want["reason"] = message
-		c := &conversation{lang: "en", tools: []tool{lookUp}}
-		calls := c.planSupportPart(message)
+		c := &conversation{ask: message, lang: "en", tools: []tool{lookUp}}
+		calls := c.planSupport()
 		if len(calls) == 0 || calls[0].name != lookupOrder {
 			t.Errorf("%s: %v", message, calls)
 		} else if diff := cmp.Diff(want, calls[0].args); diff != "" {

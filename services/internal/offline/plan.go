@@ -354,7 +354,7 @@ var mineRE = words(`i_(have_)?(ordered|bought|received|got) (cancel|return|excha
 
 func (c *conversation) planSupport() []call {
 	var out []call
-	for _, part := range sentenceRE.Split(c.ask, -1) {
+	for _, part := range requests(c.ask) {
 		if len(c.done) == 0 && !is("greeting", part) && !is("thanks", part) {
 			out = append(out, c.planSupportPart(part)...)
 		}
@@ -362,10 +362,26 @@ func (c *conversation) planSupport() []call {
 	return out
 }
 
+// requests are the sentences of a text. A wish for another address is not divided after an abbreviation.
+func requests(s string) []string {
+	if !is("change_address", s) {
+		return sentenceRE.Split(s, -1)
+	}
+	var out []string
+	from := 0
+	for _, end := range sentenceRE.FindAllStringIndex(s, -1) {
+		if !abbreviatedRE.MatchString(s[from:end[1]]) {
+			out = append(out, s[from:end[0]])
+			from = end[1]
+		}
+	}
+	return append(out, s[from:])
+}
+
 func (c *conversation) planSupportPart(s string) []call {
 	said, address := s, ""
 	if found := addressRE.FindStringSubmatch(s); found != nil && is("change_address", s) {
-		s, address = found[1], strings.TrimSpace(found[2])
+		s, address = found[1], strings.Join(strings.FieldsFunc(found[2], func(r rune) bool { return r == '\n' || r == '\r' }), ", ")
 	}
 	ids := idRE.FindAllString(s, -1)
 	mine := mineRE.MatchString(s) || len(ids) > 0
@@ -408,10 +424,13 @@ func (c *conversation) planSupportPart(s string) []call {
 }
 
 var (
-	// addressRE is a text that ends in an address: "change the address of my order to 5 Harbour Road, 4020 Linz".
-	addressRE = regexp.MustCompile(`(?is)^(.*)(?:\b(?:to|nach|in|auf|en|a|por)|à|:)\s+([^?!]*\d[^?!]*)[?!]*$`)
-	emailRE   = regexp.MustCompile(`[^\s@,;:<>()]+@[^\s@,;:<>()]+\.\pL+`)
-	postalRE  = regexp.MustCompile(`(?i)(?:post(?:al)? ?code|zip(?: code)?|plz|postleitzahl|code postal|código postal)\s*(?:is|ist|est|es|:)?\s*([A-Z0-9-]{3,8})`)
+	// addressRE is a text that ends in an address, but for thanks: "change the address of my order to 5 Harbour Road, 4020 Linz please".
+	addressRE = regexp.MustCompile(`(?is)^(.*(?:address|adresse|anschrift|direcci[oó]n)\b.*?)(?:\b(?:to|nach|in|auf|en|a|por)|à|:)\s+([^?!]*\d[^?!]*?)` +
+		`(?:[\s,.?!]+(?:please|thanks|thank you|instead|bitte|danke|merci|svp|s'il vous pla[iî]t|por favor|gracias))*[\s.?!]*$`)
+	// abbreviatedRE is the end of what a dot does not end: "Bergstr. 5, 3. Stock".
+	abbreviatedRE = regexp.MustCompile(`(?i)(?:str|\b(?:\d{1,2}|\pL{1,3}))\.\s+$`)
+	emailRE       = regexp.MustCompile(`[^\s@,;:<>()]+@[^\s@,;:<>()]+\.\pL+`)
+	postalRE      = regexp.MustCompile(`(?i)(?:post(?:al)? ?code|zip(?: code)?|plz|postleitzahl|code postal|código postal)\s*(?:is|ist|est|es|:)?\s*([A-Z0-9-]{3,8})`)
 )
 
 // proof is what a guest shows to see an order, where lookup_order takes it.
