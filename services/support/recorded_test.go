@@ -388,7 +388,7 @@ func TestAnUpsetShopperGetsTheRemedyOfTheDocuments(t *testing.T) {
 
 func TestANewAddressIsTheShoppers(t *testing.T) {
 	for wrote, want := range map[string]string{"Send QT-10032 to 7 Hill Road, 1010 Harbour please": "7 Hill Road, 1010 Harbour", "change the address": ""} {
-		c := serve(t, scripted.New(call(lookupOrder, `{"order_id":"QT-10032","wants":["change_address"],"new_address":"7 Hill Road, 1010 Harbour"}`),
+		c := serve(t, scripted.New(call(lookupOrder, `{"order_id":"QT-10032","wants":["change_address"],"new_address":"7 Hill Road\n1010 Harbour"}`),
 			scripted.Step{Text: "QT-10032 can go elsewhere."}))
 		c.haveDemo(t)
 		answer := servicetest.Answer(t, c.conn, scope.Scope{StoreID: "demo", CustomerID: "chloe"}, wrote)

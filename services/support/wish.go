@@ -241,8 +241,19 @@ func fillChange(change *specialistv1.ChangeOrder, units []*orderv1.ItemQuantity,
 		change.Items = append(change.Items, &specialistv1.ItemChange{ItemIndex: u.GetItemIndex(), Quantity: u.GetQuantity(), Options: options})
 	}
 	if in.NewAddress != "" && kind == orderv1.OrderActionKind_ORDER_ACTION_KIND_CHANGE_ADDRESS {
-		change.NewAddress = text.Cut(text.OneLine(in.NewAddress), maxAddress)
+		change.NewAddress = text.Cut(addressLine(in.NewAddress), maxAddress)
 	}
+}
+
+// addressLine writes the lines of an address in one, with commas.
+func addressLine(address string) string {
+	var lines []string
+	for line := range strings.Lines(address) {
+		if line = strings.Trim(text.OneLine(line), " ,"); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, ", ")
 }
 
 // mergeUnits returns the units with more of other items.

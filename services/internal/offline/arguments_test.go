@@ -54,8 +54,10 @@ func TestAWishForAnOrderIsReadWithItsDetails(t *testing.T) {
 		"I want to change the address of my order":                                               {"wants": []any{"change_address"}},
 		"Lieferadresse von QT-1003 bitte ändern auf Hafenweg 5, 4020 Linz!":                      {"order_id": "QT-1003", "new_address": "Hafenweg 5, 4020 Linz", "wants": []any{"change_address"}},
 		"ship QT-1003 elsewhere: change the address to Flat 2, 9 Mill Lane, Bath BA1 5LN please": {"order_id": "QT-1003", "new_address": "Flat 2, 9 Mill Lane, Bath BA1 5LN", "wants": []any{"change_address"}},
-		"Change the address of QT-1003 to:\nFlat 2\n9 Mill Lane\nBath BA1 5LN\nThank you!":       {"order_id": "QT-1003", "new_address": "Flat 2, 9 Mill Lane, Bath BA1 5LN", "wants": []any{"change_address"}},
+		"Change the address of QT-1003 to:\nFlat 2\n9 Mill Lane\nBath BA1 5LN\nThank you!":       {"order_id": "QT-1003", "new_address": "Flat 2\n9 Mill Lane\nBath BA1 5LN", "wants": []any{"change_address"}},
 		"Adresse von QT-1003 ändern auf Bergstr. 5, 3. Stock in 4020 Linz":                       {"order_id": "QT-1003", "new_address": "Bergstr. 5, 3. Stock in 4020 Linz", "wants": []any{"change_address"}},
+		"send QT-1003 to another address please: 5 Harbour Road, 4020 Linz":                      {"order_id": "QT-1003", "new_address": "5 Harbour Road, 4020 Linz", "wants": []any{"change_address"}},
+		"neue Adresse für QT-1003: Hafenweg 5, 4020 Linz":                                        {"order_id": "QT-1003", "new_address": "Hafenweg 5, 4020 Linz", "wants": []any{"change_address"}},
 		"I want to exchange the boots for size 44":                                               {"options": object{"size": "44"}, "wants": []any{"exchange"}},
 		"I want to return the boots in size 44":                                                  {"wants": []any{"return"}},
 	} {

@@ -381,7 +381,7 @@ func requests(s string) []string {
 func (c *conversation) planSupportPart(s string) []call {
 	said, address := s, ""
 	if found := addressRE.FindStringSubmatch(s); found != nil && is("change_address", s) {
-		s, address = found[1], strings.Join(strings.FieldsFunc(found[2], func(r rune) bool { return r == '\n' || r == '\r' }), ", ")
+		s, address = found[1], found[2]
 	}
 	ids := idRE.FindAllString(s, -1)
 	mine := mineRE.MatchString(s) || len(ids) > 0
