@@ -18,13 +18,13 @@ import (
 	"github.com/quartet-commerce/quartet/services/router/classifier"
 )
 
-// sources are the sets of labelled messages. held.jsonl is not among them: it only measures.
+// sources are the sets of labelled messages. held.jsonl and held_numbers.jsonl are not among them: they only measure.
 var sources = []struct{ name, file string }{
 	{"tuned", "../testdata/eval/tuned.jsonl"}, {"structure", "../testdata/eval/more_structure.jsonl"}, {"phrasing", "../testdata/eval/more_phrasing.jsonl"},
 	{"a", "train/train_a.jsonl"}, {"b", "train/train_b.jsonl"}, {"queries", "train/queries.jsonl"}, {"products", "train/products.jsonl"},
 	{"everyday", "train/everyday.jsonl"}, {"c", "train/train_c.jsonl"}, {"d", "train/train_d.jsonl"}, {"e", "train/train_e.jsonl"},
 	{"f", "train/train_f.jsonl"}, {"g", "train/train_g.jsonl"}, {"h", "train/train_h.jsonl"}, {"i", "train/train_i.jsonl"},
-	{"j", "train/train_j.jsonl"}, {"k", "train/train_k.jsonl"}, {"l", "train/train_l.jsonl"},
+	{"j", "train/train_j.jsonl"}, {"k", "train/train_k.jsonl"}, {"l", "train/train_l.jsonl"}, {"m", "train/train_m.jsonl"},
 }
 
 // Weights of samples that are no messages of shoppers.

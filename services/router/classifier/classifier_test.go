@@ -62,6 +62,10 @@ func TestAMessageIsCutWhereTheSubjectChanges(t *testing.T) {
 			"support: can I cancel that order? (about: Where is order 10421)"}},
 		{"another language", "Habt ihr wasserdichte Zelte und wo ist meine Bestellung?", []string{
 			"search: Habt ihr wasserdichte Zelte", "support: wo ist meine Bestellung?"}},
+		{"commas of an address", "ship QT-10031 elsewhere: change the address to Flat 2, 9 Mill Lane, Bath BA1 5LN please", []string{
+			"support: ship QT-10031 elsewhere: change the address to Flat 2, 9 Mill Lane, Bath BA1 5LN please"}},
+		{"an order number of another form", "is TX-9981 delayed?", []string{"support: is TX-9981 delayed?"}},
+		{"a number that looks like one", "do you have the X200 or the MT-90, black", []string{"search: do you have the X200 or the MT-90, black"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, routes(classify(l, c.message))); diff != "" {
@@ -107,6 +111,25 @@ func TestAFollowUpThatCountsTheProductsShownIsSearchs(t *testing.T) {
 			if got := names(classify(l, message, before)); !slices.Equal(got, []string{"search"}) {
 				t.Errorf("Classify(%q) after %q = %v, want search", message, before, got)
 			}
+		}
+	}
+}
+
+func TestNumbersAndCodesCountByTheirShape(t *testing.T) {
+	for message, want := range map[string]string{
+		"TX-9981 and qt-10031":      "a- 0000 and a- 0000",
+		"B7-33019, MT-90, ord_5582": "a- 0000 a- 0 a- 0000",
+		"X200 PN20250411 SAVE20":    "a00 a0000 a0",
+		"40cm 12.5kg 30x50cm 2000W": "0a 0a 0a 0a",
+		"1X44AA0101998271 4-5 2025": "a0000 0 0 0000",
+		"spring-15 t-shirt":         "spring 0 t shirt",
+	} {
+		var got []string
+		for _, w := range splitWords(message) {
+			got = append(got, w.norm)
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("%s: %s, want %s", message, got, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package classifier
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -34,8 +35,12 @@ func splitWords(message string) []word {
 	for i, f := range found {
 		ws[i] = word{start: f.Start, end: f.End, norm: shape(f.Text)}
 		if i > 0 {
-			ws[i].gap = gapOf(message[ws[i-1].end:f.Start])
+			between := message[ws[i-1].end:f.Start]
+			ws[i].gap = gapOf(between)
 			ws[i-1].asked = ws[i].gap == gapQuestion
+			if w := &ws[i-1]; (between == "-" || between == "_") && w.end-w.start <= longestPrefix && !isNumber(w.norm) && isNumber(ws[i].norm) {
+				w.norm = prefix
+			}
 		}
 	}
 	if n := len(ws); n > 0 {
@@ -65,16 +70,28 @@ func gapOf(between string) gap {
 
 // Shapes of words with digits.
 const (
-	longNumber = "0000"
-	code       = "a0"
+	number      = "0"
+	longNumber  = "0000"  // an order number, a year
+	measure     = "0a"    // 40cm, 30x50
+	modelNumber = "a00"   // X200
+	code        = "a0"    // SAVE20
+	longCode    = "a0000" // a parcel's number
+	prefix      = "a-"    // what stands before the number in AB-1234, whatever the letters
 )
+
+// longestPrefix is how many bytes a prefix has at most.
+const longestPrefix = 3
+
+func isNumber(norm string) bool { return norm == number || norm == longNumber }
+
+var measureRE = regexp.MustCompile(`^\d+([.,]\d+)?(x\d+([.,]\d+)?)*\pL*$`)
 
 // isID reports whether the word is an order number, which follows a '-' or '#', or a code in capital letters.
 func (w word) isID(message string) bool {
 	switch w.norm {
 	case longNumber:
 		return w.start > 0 && (message[w.start-1] == '-' || message[w.start-1] == '#')
-	case code:
+	case code, longCode:
 		written := message[w.start:w.end]
 		return written == strings.ToUpper(written)
 	}
@@ -95,13 +112,17 @@ func shape(w string) string {
 	case digits == 0:
 		return w
 	case others == 0 && digits >= 4:
-		return longNumber // an order number, a year
+		return longNumber
 	case others == 0:
-		return "0"
+		return number
 	case others > digits:
-		return code // a code, a model
+		return code
+	case measureRE.MatchString(w):
+		return measure
+	case digits >= 5:
+		return longCode
 	}
-	return "0a" // a measure
+	return modelNumber
 }
 
 // minQuote is how many words a quotation has at least. Fewer may be a name, as in "a sign that says SALE".

@@ -15,7 +15,7 @@ var openers = wordSet(`
 	und oder aber was wie wo wann warum welche welcher kann konnen gibt habt haben ist darf ich wir
 	et ou mais que quel quelle quels quelles quand comment combien pourquoi puis avez est je nous
 	y o pero cual cuando donde como cuanto cuanta puedo teneis tienen hay
-	e ma och og oraz men maar`)
+	e ma och og oraz men maar wat waar hoe wanneer heeft`)
 
 // minClause is how many words stand before an opener at least.
 const minClause = 3
