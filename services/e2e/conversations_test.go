@@ -248,4 +248,13 @@ func TestTheBackendIsAskedForWhatTheShopperWants(t *testing.T) {
 			t.Errorf("%s: allowed are %v, want to cancel and to change the address", message, allowed)
 		}
 	}
+	const address = "Flat 2, 9 Mill Lane, Bath BA1 5LN"
+	reply, err := h.gateway.Ask(t.Context(), &gatewayv1.AskRequest{StoreId: "demo", CustomerId: "finn",
+		Message: "ship my order elsewhere: change the address to " + address + " please"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := reply.GetSuggestedActions(); len(got) != 1 || got[0].GetChangeOrder().GetNewAddress() != address || len(reply.GetResults()) != 1 {
+		t.Errorf("of %d results, suggested %v, want to change the address to %s", len(reply.GetResults()), got, address)
+	}
 }
