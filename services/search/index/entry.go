@@ -23,7 +23,8 @@ type Entry struct {
 	Options    []map[string]string // of each variant
 	Language   *Language
 
-	title, brand, category string // as they are written, the last of the categories: here a search of many products is quicker to read them
+	grams                  []uint32 // of what names it; nil: not kept
+	title, brand, category string   // as they are written, the last of the categories: here a search of many products is quicker to read them
 }
 
 // intern returns one copy of a text that many products have, since what is in memory once is read and marked faster.

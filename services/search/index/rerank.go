@@ -174,22 +174,23 @@ func (q Query) gramScores(hits []Hit, counts *GramCounts) []float64 {
 		return out
 	}
 	wanted := q.Grams()
-	at := make(map[string]int, len(wanted))
+	at := make(map[uint32]int, len(wanted))
 	for i, g := range wanted {
-		at[g] = i
+		at[packGram(g)] = i
 	}
 	frequencies := make([][]int, len(hits))
 	lengths := make([]int, len(hits))
 	total := 0
 	for n, h := range hits {
-		frequencies[n] = make([]int, len(wanted))
-		for _, w := range nameWords(h.Product) {
-			retrieval.Grams(w, func(g string) {
-				lengths[n]++
-				if i, ok := at[g]; ok {
-					frequencies[n][i]++
-				}
-			})
+		grams := h.grams
+		if grams == nil {
+			grams = nameGrams(h.Product)
+		}
+		frequencies[n], lengths[n] = make([]int, len(wanted)), len(grams)
+		for _, g := range grams {
+			if i, ok := at[g]; ok {
+				frequencies[n][i]++
+			}
 		}
 		total += lengths[n]
 	}
@@ -205,6 +206,32 @@ func (q Query) gramScores(hits []Hit, counts *GramCounts) []float64 {
 		}
 	}
 	return out
+}
+
+// KeepGrams keeps the n-grams of what names the product in the entry, about 1 KB, so that searches do not cut it into n-grams again. Call it
+// before others have the entry.
+func (e *Entry) KeepGrams() { e.grams = nameGrams(e.Product) }
+
+// nameGrams are the n-grams of what names a product, as often as they occur.
+func nameGrams(p *catalogv1.Product) []uint32 {
+	words := nameWords(p)
+	length := 0
+	for _, w := range words {
+		retrieval.Grams(w, func(string) { length++ })
+	}
+	out := make([]uint32, 0, length)
+	for _, w := range words {
+		retrieval.Grams(w, func(g string) { out = append(out, packGram(g)) })
+	}
+	return out
+}
+
+// packGram is an n-gram as a number, which is its own: it has three or four bytes, none of them zero.
+func packGram(g string) (n uint32) {
+	for i := range len(g) {
+		n = n<<8 | uint32(g[i])
+	}
+	return n
 }
 
 // nameWords are the words of what names a product: title, brand, categories, and the beginning of the description.

@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
@@ -53,5 +54,23 @@ func TestLettersInCommonDecideAmongEqualsInLargeStores(t *testing.T) {
 	}
 	if got := order(Rerank(q, nil, best, Filter{}, new(GramCounts))); got != "A? B? " {
 		t.Errorf("without a sample: order %q, want that of the titles", got)
+	}
+}
+
+func TestKeptNGramsScoreAlikeAndAreNotCutAgain(t *testing.T) {
+	q := Query{Terms: []Term{{Text: "moniter"}, {Text: "écran"}}, Head: -1}
+	counts := NewGramCounts(leastSample, map[string]int{"mon": 1, "ran": 3})
+	var kept, cut []Hit
+	for i := range 50 {
+		cut = append(cut, hit(titled(fmt.Sprint("P-", i), fmt.Sprint("Flat monitor, écran plat, monitor ", i%7), 1, 3)))
+		kept = append(kept, hit(titled(fmt.Sprint("P-", i), fmt.Sprint("Flat monitor, écran plat, monitor ", i%7), 1, 3)))
+		kept[i].KeepGrams()
+	}
+	if got, want := q.gramScores(kept, counts), q.gramScores(cut, counts); !slices.Equal(got, want) || want[0] == 0 {
+		t.Errorf("scores %v, want %v", got, want)
+	}
+	again := testing.AllocsPerRun(5, func() { q.gramScores(cut, counts) })
+	if once := testing.AllocsPerRun(5, func() { q.gramScores(kept, counts) }); once > again/2 {
+		t.Errorf("%v allocations with kept n-grams, %v without", once, again)
 	}
 }

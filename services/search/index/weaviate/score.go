@@ -10,7 +10,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/search/index"
 )
 
-// document is a product as the cache of this backend keeps it: with the stems of its fields.
+// document is a product as the cache of this backend keeps it: with the stems of its fields and the n-grams of its name.
 type document struct {
 	*index.Entry
 	stems   []fieldStem // by stem
@@ -25,6 +25,7 @@ type fieldStem struct {
 }
 
 func newDocument(e *index.Entry) *document {
+	e.KeepGrams()
 	s := &document{Entry: e}
 	times := make(map[fieldStem]int)
 	for f, stems := range index.Analyze(e.Product, stemAll) {
