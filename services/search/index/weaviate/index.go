@@ -21,6 +21,8 @@ import (
 const (
 	// ranked is how many products a query of the cluster returns: those that the replica ranks, counts and filters by variant.
 	ranked = 200
+	// enoughMet is how many of the best products are to meet the words of a query for the cluster not to be asked for those alone.
+	enoughMet = 100
 	// settled is how many products a search by price wants whose place is sure. A product's lowest price in the cluster may be that
 	// of a variant that the filter does not admit.
 	settled = 20
@@ -95,15 +97,15 @@ func (s *storeIndex) Variant(ctx context.Context, key string) (*index.Entry, err
 	return found, nil
 }
 
-// find returns the first products that a query finds. With more, there may be others.
+// find returns the first products that a query finds, up to its limit or as many as are ranked. With more, there may be others.
 func (s *storeIndex) find(ctx context.Context, q weaviate.Select) (found []*document, more bool, err error) {
-	q.Limit, q.RankedBy = ranked, rankedBy(s.collection)
+	q.Limit, q.RankedBy = cmp.Or(q.Limit, ranked), rankedBy(s.collection)
 	hits, err := s.hits(ctx, q)
 	if err != nil {
 		return nil, false, err
 	}
 	found, err = s.documents(ctx, hits)
-	return found, len(hits) == ranked, err
+	return found, len(hits) == q.Limit, err
 }
 
 // hits are the objects that a query finds.
@@ -378,8 +380,8 @@ func (p *termMatches) under(ctx context.Context, f index.Filter) (best []index.C
 	return p.filtered, p.filteredMore, nil
 }
 
-// Candidates are among the best products under the filter if those are all, and are those if all of them meet the constraint. Otherwise
-// it asks the cluster for the best that meet the constraint and the filter.
+// Candidates are those of the best products under the filter that meet the constraint, if the cluster has no more or they are enough.
+// Otherwise it asks the cluster for the best that meet the constraint and the filter.
 func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f index.Filter, by catalogv1.Sort) ([]index.Candidate, bool, error) {
 	if n.ProductIDs != nil {
 		return p.named(ctx, n)
@@ -390,7 +392,7 @@ func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f inde
 			return nil, false, err
 		}
 		met := slices.DeleteFunc(slices.Clone(best), func(c index.Candidate) bool { return !n.Met(p.query, c.Entry, c.Match) })
-		if !more || len(met) == len(best) {
+		if !more || len(met) == len(best) || len(met) >= enoughMet {
 			return met, more, nil
 		}
 	}
@@ -402,6 +404,8 @@ func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f inde
 		q.Words = similarWords(n.SimilarTo, q.Words)
 	case n.NeedsNoTerm():
 		q.Words = nil
+	case by <= catalogv1.Sort_SORT_RELEVANCE:
+		q.Limit = enoughMet
 	}
 	switch by {
 	case catalogv1.Sort_SORT_PRICE_ASCENDING, catalogv1.Sort_SORT_PRICE_DESCENDING:

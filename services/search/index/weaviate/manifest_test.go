@@ -159,6 +159,19 @@ func TestTheBestProductsMayBeTheCandidates(t *testing.T) {
 	}
 }
 
+// Some of the best products do not meet the constraint, and the cluster, which is not there, is not asked for others.
+func TestEnoughOfTheBestProductsAreTheCandidates(t *testing.T) {
+	p := &termMatches{query: index.Query{Terms: []index.Term{{Text: "lamp", Head: true}}}, more: true}
+	for _, l := range lamps(0, enoughMet) {
+		p.found = append(p.found, index.Candidate{Entry: index.NewEntry(l), Match: index.Match{Terms: 1, Strong: 1}})
+	}
+	p.found = append(p.found, index.Candidate{Entry: index.NewEntry(catalogtest.Thing("HOOK", "hook")), Match: index.Match{Terms: 1}})
+	found, more, err := p.Candidates(t.Context(), index.Constraint{Strong: 1}, index.Filter{}, catalogv1.Sort_SORT_RELEVANCE)
+	if len(found) != enoughMet || !more || err != nil {
+		t.Errorf("%d candidates, more %v, error %v; want %d and more", len(found), more, err, enoughMet)
+	}
+}
+
 // What names a product weighs more than what is mentioned, and the thing itself most.
 func TestATextRepeatsWhatWeighsMore(t *testing.T) {
 	p := catalogtest.Thing("P-1", "blue lamp")
