@@ -131,11 +131,13 @@ func categoryOrSection(name string) int {
 }
 
 // joined writes neighbours as one word, so that "flash light" and "flashlight" meet, and words that stand together are told from words
-// that stand apart.
+// that stand apart. Queries never ask for short ones, nor for one such as "30l", which they have as two words.
 func joined(ws []string) []string {
 	var out []string
 	for i := range len(ws) - 1 {
-		out = append(out, ws[i]+ws[i+1])
+		if w := ws[i] + ws[i+1]; len(w) >= shortestCompound && (!isNumber(ws[i]) || isNumber(ws[i+1])) {
+			out = append(out, w)
+		}
 	}
 	return out
 }

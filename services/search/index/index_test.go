@@ -258,3 +258,12 @@ func TestNamesOfCategoriesAreEqual(t *testing.T) {
 		t.Error("different categories fold to one")
 	}
 }
+
+// Neighbours are one word where a query may have that word.
+func TestNeighboursThatQueriesMayJoin(t *testing.T) {
+	p := &catalogv1.Product{ProductId: "P-1", Title: "GTX 1080 flash light, 30 l, 500 lumen, a mop"}
+	got := Analyze(p, func(_ *Language, ws []string) []string { return ws })[PairsField]
+	if want := []string{"gtx1080", "flashlight", "light30", "lumena"}; !slices.Equal(got, want) {
+		t.Errorf("pairs %q, want %q", got, want)
+	}
+}
