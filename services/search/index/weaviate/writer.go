@@ -198,12 +198,12 @@ func (w *writer) put(ctx context.Context, products []*catalogv1.Product) error {
 	batch, objects := make(map[string]*record), make([]weaviate.Object, 0, len(products))
 	stems, counts := make(map[string]bool), make(map[string]int)
 	for i, p := range products {
+		if old[i] != nil && old[i].Hash == productHash(p) && !w.force {
+			continue // it says what it said
+		}
 		object, l, terms, err := w.prepare(p, stems)
 		if err != nil {
 			return err
-		}
-		if old[i] != nil && old[i].Hash == l.Hash && !w.force {
-			continue // it says what it said
 		}
 		if index.InSample(p.GetProductId()) && (old[i] == nil || old[i].Text != l.Text) {
 			count(counts, p, terms)
