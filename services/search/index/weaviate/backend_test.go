@@ -266,7 +266,7 @@ func TestNothingIsLostWhenANodeDies(t *testing.T) {
 	// The node gets what it has missed, and then serves alone.
 	back := dialCluster(t, nodes.Node(0).URL())
 	redistest.Eventually(t, func() error {
-		n, err := back.Count(t.Context(), catalogs[0].collection(), tenant("s1"), weaviate.HasAny(propWords, "lamp"))
+		n, err := back.Count(t.Context(), catalogs[0].collection(), tenant("s1"), weaviate.HasAny(propStrong, "lamp"))
 		if err == nil && n[0] != 70 {
 			err = fmt.Errorf("the node that was killed has %d lamps of 70", n[0])
 		}

@@ -90,8 +90,9 @@ type termConditions struct {
 	words []string
 }
 
-// newTermConditions makes conditions of expansions. Without phrases, no object meets them that lacks the term.
-func newTermConditions(expansions [][]index.Expansion, phrases bool) termConditions {
+// newTermConditions makes conditions of expansions, for objects whose other tokens than the strong ones are in the property weak. Without
+// phrases, no object meets them that lacks the term.
+func newTermConditions(expansions [][]index.Expansion, weak string, phrases bool) termConditions {
 	var out termConditions
 	words := make(map[string]bool)
 	for _, fs := range expansions {
@@ -104,7 +105,7 @@ func newTermConditions(expansions [][]index.Expansion, phrases bool) termConditi
 			switch {
 			case len(f.Stems) > 1 && !phrases:
 			case len(f.Stems) > 1:
-				apart, strongApart = append(apart, hasAll(propWords, f.Stems)), append(strongApart, hasAll(propStrong, f.Stems))
+				apart, strongApart = append(apart, hasAll(f.Stems, propStrong, weak)), append(strongApart, hasAll(f.Stems, propStrong))
 			case f.Joined:
 				joined := joinedToken(f.Stems[0])
 				strong, words[joined] = append(strong, joined), true
@@ -116,20 +117,21 @@ func newTermConditions(expansions [][]index.Expansion, phrases bool) termConditi
 		}
 		isStrong := weaviate.Any(append(strongApart, weaviate.HasAny(propStrong, strong...))...)
 		out.strong = append(out.strong, isStrong)
-		has := append(apart, weaviate.HasAny(propWords, all...))
-		if len(all) < len(strong) {
-			has = append(has, isStrong)
-		}
-		out.has = append(out.has, weaviate.Any(has...))
+		out.has = append(out.has, weaviate.Any(append(apart, isStrong, weaviate.HasAny(weak, all...))...))
 	}
 	out.words = sorted(words)
 	return out
 }
 
-func hasAll(property string, tokens []string) weaviate.Where {
+// hasAll holds for objects that have each token in one of the properties.
+func hasAll(tokens []string, properties ...string) weaviate.Where {
 	var all []weaviate.Where
 	for _, token := range tokens {
-		all = append(all, weaviate.HasAny(property, token))
+		var any []weaviate.Where
+		for _, p := range properties {
+			any = append(any, weaviate.HasAny(p, token))
+		}
+		all = append(all, weaviate.Any(any...))
 	}
 	return weaviate.All(all...)
 }
@@ -207,7 +209,7 @@ func atLeastOf(ws []weaviate.Where, k int) weaviate.Where {
 	case k == 1:
 		return weaviate.Any(ws...)
 	case len(ws) < k:
-		return weaviate.HasAny(propWords)
+		return weaviate.HasAny(propStrong)
 	}
 	return weaviate.Any(weaviate.All(ws[0], atLeastOf(ws[1:], k-1)), atLeastOf(ws[1:], k))
 }

@@ -204,7 +204,8 @@ type termMatches struct {
 }
 
 func (p *termMatches) setConditions() {
-	p.conditions, p.sure = newTermConditions(p.score.expansions, true), newTermConditions(p.score.expansions, false)
+	weak := weakIn(p.index.collection)
+	p.conditions, p.sure = newTermConditions(p.score.expansions, weak, true), newTermConditions(p.score.expansions, weak, false)
 	for _, stems := range p.score.heads {
 		for _, s := range stems {
 			p.conditions.words = append(p.conditions.words, headToken(s))

@@ -2,6 +2,8 @@ package weaviate
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -186,6 +188,56 @@ func TestATextRepeatsWhatWeighsMore(t *testing.T) {
 	}
 	if text := repeated(map[string]int{"b": 1, "a": 2}); text != "a a b" {
 		t.Errorf("text %q", text)
+	}
+}
+
+// Each stem of a product is in one property that filters look into: all of them in the two that conditions ask for. Before schema 8 the
+// texts were filtered.
+func TestFiltersFindEachStemOnce(t *testing.T) {
+	p := catalogtest.Thing("P-1", "blue lamp")
+	p.Description = "It hangs from a hook. It may hang in any room that has a hook for the lamp."
+	o := newObject("s1", index.NewEntry(p), index.Analyze(p, stemAll))
+	strong, weak := strings.Fields(o.Properties[propStrong].(string)), strings.Fields(o.Properties[propWeak].(string))
+	for _, token := range slices.Compact(strings.Fields(o.Properties[propWords].(string))) {
+		if slices.Contains(strong, token) == slices.Contains(weak, token) && token[0] != '=' {
+			t.Errorf("%q is not in one of %q and %q", token, strong, weak)
+		}
+	}
+	for _, property := range properties() {
+		if property.Name == propWords && (property.Filterable || !property.Searchable) {
+			t.Error("the texts that the cluster ranks by have an index for filters, or none to rank by")
+		}
+	}
+	if now, before := weakIn(collectionPrefix+"8"), weakIn(collectionPrefix+"7V12345678"); now != propWeak || before != propWords {
+		t.Errorf("conditions ask for %q, before schema 8 for %q", now, before)
+	}
+}
+
+// A fill that goes on meets all products again that it has written: the cluster, which is not there, is not asked, and the products are
+// not taken apart.
+func TestWhatIsWrittenIsNotPreparedAgain(t *testing.T) {
+	w := &writer{Backend: &Backend{}, manifest: held(t, "C"), collection: "C"}
+	products, records := lamps(0, 100), make(map[string]*record)
+	for _, p := range products {
+		records[p.GetProductId()] = recordOf(t, p)
+	}
+	if err := w.commit(t.Context(), "C", records); err != nil {
+		t.Fatal(err)
+	}
+	put := testing.AllocsPerRun(5, func() {
+		if err := w.put(t.Context(), products); err != nil {
+			t.Error(err)
+		}
+	})
+	prepare := testing.AllocsPerRun(5, func() {
+		for _, p := range products {
+			if _, _, _, err := w.prepare(p, make(map[string]bool)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if put > prepare/2 {
+		t.Errorf("%v allocations, to prepare them takes %v", put, prepare)
 	}
 }
 

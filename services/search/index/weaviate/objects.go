@@ -24,12 +24,13 @@ import (
 
 // clusterSchema numbers the layout of a object, and with it the collection. Raise it with every change to properties, to tokens,
 // or to what words and keys are made of; the next start then fills a new collection while searches go on in the old one.
-const clusterSchema = 7
+const clusterSchema = 8
 
 // Properties of an object.
 const (
 	propWords    = "words"    // tokens of all searched fields, as often as they weigh
 	propStrong   = "strong"   // tokens of the strong ones
+	propWeak     = "weak"     // tokens that only the others have
 	propKeys     = "keys"     // names and values that filters ask for
 	propLow      = "low"      // lowest price, in minor units of any currency
 	propHigh     = "high"     // highest price
@@ -48,6 +49,14 @@ func rankedBy(collection string) []string {
 		return []string{"name", "head", propWords}
 	}
 	return []string{propWords}
+}
+
+// weakIn is the property of the tokens that strong fields lack. Collections before schema 8 have it together with the strong ones.
+func weakIn(collection string) string {
+	if schemaOf(collection) < 8 {
+		return propWords
+	}
+	return propWeak
 }
 
 // Properties of objects before schema 7, which say which product an object is. Now the manifest does, since the server decodes the whole
@@ -77,9 +86,9 @@ func properties() []weaviate.Property {
 		return weaviate.Property{Name: name, DataType: []string{"boolean"}, Filterable: true}
 	}
 	words := text(propWords, "whitespace")
-	words.Searchable = true
+	words.Searchable, words.Filterable = true, false // an index for filters is most of what a write costs the server
 	return []weaviate.Property{
-		words, text(propStrong, "whitespace"), text(propKeys, "whitespace"),
+		words, text(propStrong, "whitespace"), text(propWeak, "whitespace"), text(propKeys, "whitespace"),
 		number(propLow), number(propHigh), number(propRating), flag(propStock), flag(propEmbedded),
 	}
 }
@@ -97,10 +106,11 @@ func newObject(storeID string, e *index.Entry, ps index.FieldTerms) weaviate.Obj
 		}
 		low, high, stock = min(low, amount), max(high, amount), stock || v.GetStock() > 0
 	}
-	strong := sorted(strongTokens(ps))
+	counts, strong := tokenCounts(ps), strongTokens(ps)
 	properties := map[string]any{
-		propWords: repeated(tokenCounts(ps)), propStrong: strings.Join(strong, " "), propKeys: strings.Join(keysOf(e), " "),
-		propLow: low, propHigh: high, propRating: e.Product.GetRating().GetAverage(), propStock: stock, propEmbedded: false,
+		propWords: repeated(counts), propStrong: strings.Join(sorted(strong), " "), propWeak: strings.Join(weakTokens(counts, strong), " "),
+		propKeys: strings.Join(keysOf(e), " "),
+		propLow:  low, propHigh: high, propRating: e.Product.GetRating().GetAverage(), propStock: stock, propEmbedded: false,
 	}
 	return weaviate.Object{ID: objectID(storeID, e.ID()).String(), Properties: properties}
 }
@@ -175,6 +185,21 @@ func strongTokens(ps index.FieldTerms) map[string]bool {
 	}
 	return out
 }
+
+// weakTokens are the stems of a text that are not strong, in order.
+func weakTokens(counts map[string]int, strong map[string]bool) []string {
+	var out []string
+	for token := range counts {
+		if !strong[token] && !marked(token) {
+			out = append(out, token)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// marked reports whether a token is no stem.
+func marked(token string) bool { return token[0] == '=' || token[0] == '+' }
 
 // headToken begins with a mark that no stem has.
 func headToken(stem string) string { return "=" + stem }
