@@ -207,6 +207,9 @@ func TestFiltersFindEachStemOnce(t *testing.T) {
 		if property.Name == propWords && (property.Filterable || !property.Searchable) {
 			t.Error("the texts that the cluster ranks by have an index for filters, or none to rank by")
 		}
+		if property.Name == propRating && property.Ranged {
+			t.Error("there is an index for filters by rating, of which there are none")
+		}
 	}
 	if now, before := weakIn(collectionPrefix+"8"), weakIn(collectionPrefix+"7V12345678"); now != propWeak || before != propWords {
 		t.Errorf("conditions ask for %q, before schema 8 for %q", now, before)

@@ -79,17 +79,17 @@ func properties() []weaviate.Property {
 	text := func(name, tokenization string) weaviate.Property {
 		return weaviate.Property{Name: name, DataType: []string{"text"}, Tokenization: tokenization, Filterable: true}
 	}
-	number := func(name string) weaviate.Property {
-		return weaviate.Property{Name: name, DataType: []string{"number"}, Filterable: true, Ranged: true}
+	number := func(name string, ranged bool) weaviate.Property {
+		return weaviate.Property{Name: name, DataType: []string{"number"}, Filterable: true, Ranged: ranged}
 	}
 	flag := func(name string) weaviate.Property {
 		return weaviate.Property{Name: name, DataType: []string{"boolean"}, Filterable: true}
 	}
 	words := text(propWords, "whitespace")
-	words.Searchable, words.Filterable = true, false // an index for filters is most of what a write costs the server
+	words.Searchable, words.Filterable = true, false // filters look into the next two
 	return []weaviate.Property{
 		words, text(propStrong, "whitespace"), text(propWeak, "whitespace"), text(propKeys, "whitespace"),
-		number(propLow), number(propHigh), number(propRating), flag(propStock), flag(propEmbedded),
+		number(propLow, true), number(propHigh, true), number(propRating, false), flag(propStock), flag(propEmbedded),
 	}
 }
 
