@@ -19,10 +19,14 @@ import (
 )
 
 const (
-	// ranked is how many products a query of the cluster returns: those that the replica ranks, counts and filters by variant.
-	ranked = 200
-	// enoughMet is how many of the best products are to meet the words of a query for the cluster not to be asked for those alone.
-	enoughMet = 100
+	// ranked is how many products a query of the cluster returns: those that the replica ranks, counts and filters by variant. Most of a
+	// query's time goes into reading them, 30 µs each at 20,000 products and 54 at 200,000, so it is rankedOfMany in stores of more than
+	// manyProducts. With fewer, nDCG@10 is 0.002 lower at most, and recall@100 0.03.
+	ranked       = 200
+	rankedOfMany = 100
+	manyProducts = 50_000
+	// mostMet is how many products are asked for that meet the words of a query, unless half of the best ones do.
+	mostMet = 100
 	// settled is how many products a search by price wants whose place is sure. A product's lowest price in the cluster may be that
 	// of a variant that the filter does not admit.
 	settled = 20
@@ -97,9 +101,17 @@ func (s *storeIndex) Variant(ctx context.Context, key string) (*index.Entry, err
 	return found, nil
 }
 
+// ranked is how many products the store's queries return.
+func (s *storeIndex) ranked() int {
+	if s.statistics.Products > manyProducts {
+		return rankedOfMany
+	}
+	return ranked
+}
+
 // find returns the first products that a query finds, up to its limit or as many as are ranked. With more, there may be others.
 func (s *storeIndex) find(ctx context.Context, q weaviate.Select) (found []*document, more bool, err error) {
-	q.Limit, q.RankedBy = cmp.Or(q.Limit, ranked), rankedBy(s.collection)
+	q.Limit, q.RankedBy = cmp.Or(q.Limit, s.ranked()), rankedBy(s.collection)
 	hits, err := s.hits(ctx, q)
 	if err != nil {
 		return nil, false, err
@@ -393,7 +405,7 @@ func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f inde
 			return nil, false, err
 		}
 		met := slices.DeleteFunc(slices.Clone(best), func(c index.Candidate) bool { return !n.Met(p.query, c.Entry, c.Match) })
-		if !more || len(met) == len(best) || len(met) >= enoughMet {
+		if !more || len(met) == len(best) || 2*len(met) >= p.index.ranked() {
 			return met, more, nil
 		}
 	}
@@ -406,7 +418,7 @@ func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f inde
 	case n.NeedsNoTerm():
 		q.Words = nil
 	case by <= catalogv1.Sort_SORT_RELEVANCE:
-		q.Limit = enoughMet
+		q.Limit = mostMet
 	}
 	switch by {
 	case catalogv1.Sort_SORT_PRICE_ASCENDING, catalogv1.Sort_SORT_PRICE_DESCENDING:
@@ -433,7 +445,7 @@ func (p *termMatches) Best(ctx context.Context, f index.Filter, n int) ([]index.
 func (p *termMatches) byPrice(
 	ctx context.Context, q weaviate.Select, n index.Constraint, f index.Filter, by catalogv1.Sort,
 ) (out []index.Candidate, more bool, err error) {
-	q.Words, q.Sort = nil, propLow
+	q.Words, q.Sort, q.Limit = nil, propLow, p.index.ranked()
 	price := func(h index.Hit) int64 { return productview.Lowest(h.Variants).GetAmountMinor() }
 	if q.Descending = by == catalogv1.Sort_SORT_PRICE_DESCENDING; q.Descending {
 		q.Sort = propHigh
@@ -455,7 +467,7 @@ func (p *termMatches) byPrice(
 		if !more || sure >= settled {
 			break
 		}
-		q.Offset += ranked
+		q.Offset, q.Limit = q.Offset+q.Limit, ranked
 	}
 	return out, more, nil
 }

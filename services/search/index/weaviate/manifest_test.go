@@ -134,7 +134,7 @@ func TestWhichProductsObjectsAre(t *testing.T) {
 // The cluster, which is not there, is not asked again where the best products answer: all of them meet the constraint and the filter, or
 // those under the filter are all that there are.
 func TestTheBestProductsMayBeTheCandidates(t *testing.T) {
-	p := &termMatches{query: index.Query{Terms: []index.Term{{Text: "lamp", Head: true}}}, more: true}
+	p := &termMatches{index: &storeIndex{}, query: index.Query{Terms: []index.Term{{Text: "lamp", Head: true}}}, more: true}
 	for _, l := range lamps(0, 2) {
 		p.found = append(p.found, index.Candidate{Entry: index.NewEntry(l), Match: index.Match{Terms: 1, Strong: 1}})
 	}
@@ -161,16 +161,20 @@ func TestTheBestProductsMayBeTheCandidates(t *testing.T) {
 	}
 }
 
-// Some of the best products do not meet the constraint, and the cluster, which is not there, is not asked for others.
+// Half of the best products meet the constraint, and the cluster, which is not there, is not asked for others. In a large store they are
+// fewer.
 func TestEnoughOfTheBestProductsAreTheCandidates(t *testing.T) {
-	p := &termMatches{query: index.Query{Terms: []index.Term{{Text: "lamp", Head: true}}}, more: true}
-	for _, l := range lamps(0, enoughMet) {
-		p.found = append(p.found, index.Candidate{Entry: index.NewEntry(l), Match: index.Match{Terms: 1, Strong: 1}})
-	}
-	p.found = append(p.found, index.Candidate{Entry: index.NewEntry(catalogtest.Thing("HOOK", "hook")), Match: index.Match{Terms: 1}})
-	found, more, err := p.Candidates(t.Context(), index.Constraint{Strong: 1}, index.Filter{}, catalogv1.Sort_SORT_RELEVANCE)
-	if len(found) != enoughMet || !more || err != nil {
-		t.Errorf("%d candidates, more %v, error %v; want %d and more", len(found), more, err, enoughMet)
+	for products, half := range map[int]int{manyProducts: ranked / 2, manyProducts + 1: rankedOfMany / 2} {
+		p := &termMatches{query: index.Query{Terms: []index.Term{{Text: "lamp", Head: true}}}, more: true}
+		p.index = &storeIndex{statistics: index.Statistics{Products: products}}
+		for _, l := range lamps(0, half) {
+			p.found = append(p.found, index.Candidate{Entry: index.NewEntry(l), Match: index.Match{Terms: 1, Strong: 1}})
+		}
+		p.found = append(p.found, index.Candidate{Entry: index.NewEntry(catalogtest.Thing("HOOK", "hook")), Match: index.Match{Terms: 1}})
+		found, more, err := p.Candidates(t.Context(), index.Constraint{Strong: 1}, index.Filter{}, catalogv1.Sort_SORT_RELEVANCE)
+		if len(found) != half || !more || err != nil {
+			t.Errorf("%d products: %d candidates, more %v, error %v; want %d and more", products, len(found), more, err, half)
+		}
 	}
 }
 
