@@ -60,6 +60,34 @@ type storeState struct {
 	statistics index.Statistics
 	means      [index.NumFields]float64
 	counted    int64 // the node that is known to have all products of the statistics, plus one
+	stems      stemCache
+}
+
+// stemCache keeps the stems of a collection that misspelt words were compared with, since a large store has thousands that begin with one
+// letter.
+type stemCache struct {
+	mu         sync.Mutex // guards the rest
+	collection string
+	version    int64 // of the catalog
+	stems      map[string][]string
+}
+
+// of returns the stems that begin with a letter, as the manifest has them at a version of the catalog.
+func (c *stemCache) of(ctx context.Context, m manifest, collection string, version int64, letter string) ([]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stems == nil || c.collection != collection || c.version != version {
+		c.collection, c.version, c.stems = collection, version, make(map[string][]string)
+	}
+	all, ok := c.stems[letter]
+	if !ok {
+		var err error
+		if all, err = m.stems(ctx, collection, letter); err != nil {
+			return nil, err
+		}
+		c.stems[letter] = all
+	}
+	return all, nil
 }
 
 const (
@@ -216,7 +244,9 @@ func (c *Backend) view(ctx context.Context, storeID string) (*index.View, string
 		s.counted = node
 	}
 	v := &index.View{Statistics: s.statistics}
-	v.Index = &storeIndex{backend: c, manifest: m, collection: st.active, statistics: s.statistics, means: s.means}
+	v.Index = &storeIndex{
+		backend: c, manifest: m, collection: st.active, version: st.indexed[st.active], statistics: s.statistics, means: s.means, stems: &s.stems,
+	}
 	return v, st.active, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -40,8 +41,10 @@ type storeIndex struct {
 	backend    *Backend
 	manifest   manifest
 	collection string
+	version    int64 // of the catalog that the collection has
 	statistics index.Statistics
 	means      [index.NumFields]float64
+	stems      *stemCache
 }
 
 // Products reads Redis, and asks the cluster for identifiers that are written in another case.
@@ -502,19 +505,25 @@ func similarWords(of []*index.Entry, more []string) []string {
 
 // similarStems are stems that differ in at most n letters, not in the first one.
 func (s *storeIndex) similarStems(ctx context.Context, word string, n int) ([]string, error) {
-	all, err := s.manifest.stems(ctx, s.collection, string([]rune(word)[:1]))
+	all, err := s.stems.of(ctx, s.manifest, s.collection, s.version, string([]rune(word)[:1]))
 	if err != nil {
 		return nil, fmt.Errorf("similar words: %w", err)
 	}
-	return slices.DeleteFunc(all, func(other string) bool { return !withinEdits(word, other, n) }), nil
+	var near []string
+	for _, other := range all {
+		if withinEdits(word, other, n) {
+			near = append(near, other)
+		}
+	}
+	return near, nil
 }
 
 // withinEdits reports whether two words differ in at most n letters that are changed, added or left out.
 func withinEdits(a, b string, n int) bool {
-	x, y := []rune(a), []rune(b)
-	if max(len(x)-len(y), len(y)-len(x)) > n {
+	if d := utf8.RuneCountInString(a) - utf8.RuneCountInString(b); max(d, -d) > n {
 		return false
 	}
+	x, y := []rune(a), []rune(b)
 	row := make([]int, len(y)+1)
 	for j := range row {
 		row[j] = j

@@ -2,6 +2,7 @@ package weaviate
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -245,6 +246,22 @@ func TestWhatIsWrittenIsNotPreparedAgain(t *testing.T) {
 	})
 	if put > prepare/2 {
 		t.Errorf("%v allocations, to prepare them takes %v", put, prepare)
+	}
+}
+
+func TestStemsAreKeptForAVersion(t *testing.T) {
+	m, kept := held(t, "C"), new(stemCache)
+	for i, c := range []struct {
+		stem    string // that is added before
+		version int64
+		want    string
+	}{{"lamp", 1, "[lamp]"}, {"loft", 1, "[lamp]"}, {"lid", 2, "[lamp lid loft]"}} {
+		if err := m.addStems(t.Context(), "C", map[string]bool{c.stem: true, "kettl": true}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := kept.of(t.Context(), m, "C", c.version, "l"); fmt.Sprint(got) != c.want || err != nil {
+			t.Errorf("read %d: %v, error %v; want %s", i, got, err, c.want)
+		}
 	}
 }
 
