@@ -217,6 +217,19 @@ func (n *Node) tell() {
 	n.cluster.t.Logf("%s:\n%s", n.name, bytes.Join(lines[max(0, len(lines)-20):], []byte("\n")))
 }
 
+// ProcessorTime is how long the server has used a processor. It is zero where the system does not say so in /proc.
+func (n *Node) ProcessorTime() time.Duration {
+	raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.cmd.Process.Pid)) // no file: no fields
+	_, rest, _ := strings.Cut(string(raw), ") ")
+	fields := strings.Fields(rest)
+	if len(fields) < 13 {
+		return 0
+	}
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * 10 * time.Millisecond // ticks of 100 a second
+}
+
 func listening(port string) error {
 	conn, err := net.DialTimeout("tcp", "127.0.0.1:"+port, time.Second)
 	if err == nil {
