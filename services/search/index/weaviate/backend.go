@@ -310,7 +310,7 @@ type documentCache struct {
 	young, old map[uuid.UUID]*document
 }
 
-// documentsKept bounds each half of the cache; a product takes about 4 KB.
+// documentsKept bounds each half of the cache; a product takes about 5 KB.
 const documentsKept = 15_000
 
 func newDocumentCache() *documentCache { return &documentCache{young: make(map[uuid.UUID]*document)} }
