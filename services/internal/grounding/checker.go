@@ -61,7 +61,7 @@ func (k *Checker) Add(sentence string) Claims {
 	outline := e.subjects.outline(s)
 	first := len(k.stated)
 	shown := text.Language(k.text.String()) // a first sentence of titles may show another language than the answer's
-	for _, c := range claimsOf(s, cmp.Or(shown, e.Language)) {
+	for _, c := range claimsOf(s, cmp.Or(shown, e.Language), e.subjects.units) {
 		if k.left() == 0 {
 			break
 		}

@@ -321,7 +321,7 @@ func (s *subjects) isRival(of, product *subject, c *clause) bool {
 		}
 		name, isAttribute := strings.CutPrefix(a.topic, topicAttribute)
 		isAsked := isAttribute && !slices.ContainsFunc(strings.Fields(name), func(stem string) bool { return !slices.Contains(asked, stem) })
-		if isAsked || a.topic == "stock" {
+		if isAsked || a.topic == "stock" && !of.isInStock() {
 			return false
 		}
 	}

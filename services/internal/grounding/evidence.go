@@ -138,13 +138,14 @@ type claim struct {
 	values []int64
 }
 
-// claimsOf returns the claims of a text. Numbers in words of its language, the base of a BCP 47 tag or "", are claims with a period only.
-func claimsOf(text, language string) []claim {
+// claimsOf returns the claims of a text. Numbers in words of its language, the base of a BCP 47 tag or "", are claims with a period or one of
+// some units only.
+func claimsOf(text, language string, units map[string]bool) []claim {
 	var out []claim
 	inRange := false
 	for i, f := range Read(text, language).Facts {
 		isInWords := !f.Name && !strings.ContainsFunc(text[f.Start:f.End], unicode.IsDigit)
-		if f.isCurrency() || isInWords && !(f.IsNumber() && isPeriod(f)) {
+		if f.isCurrency() || isInWords && !(f.IsNumber() && (isPeriod(f) || units[f.Unit])) {
 			continue
 		}
 		n := len(out) - 1

@@ -15,6 +15,7 @@ const (
 	famSubjects    = "values of other subjects"
 	famUnits       = "numbers in other units"
 	famArrival     = "times of arrival"
+	famPieces      = "pieces in stock"
 )
 
 // without is the family, or the rule of derived amounts, that a test leaves out.

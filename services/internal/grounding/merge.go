@@ -157,7 +157,7 @@ func (e *MergeEvidence) checkStatements(raw string) Claims {
 	o := s.outline(raw)
 	out := s.check(o, nil, MaxChecked)
 	var d derivation
-	claims := claimsOf(raw, cmp.Or(text.Language(raw), e.Language))
+	claims := claimsOf(raw, cmp.Or(text.Language(raw), e.Language), nil)
 	for _, c := range claims {
 		d.learn(c)
 	}
@@ -199,13 +199,13 @@ func (e *MergeEvidence) supportsFacts(t, before Text) bool {
 func (e *MergeEvidence) Check(s string, known Claims) Claims {
 	facts := make([]claim, len(known))
 	for i, k := range known {
-		if claims := claimsOf(k.Text, e.Language); len(claims) == 1 {
+		if claims := claimsOf(k.Text, e.Language, nil); len(claims) == 1 {
 			facts[i] = claims[0]
 		}
 	}
 	var all Claims
 	var said derivation
-	for _, c := range claimsOf(s, cmp.Or(text.Language(s), e.Language)) {
+	for _, c := range claimsOf(s, cmp.Or(text.Language(s), e.Language), nil) {
 		if len(all) == MaxChecked {
 			break
 		}

@@ -261,12 +261,14 @@ func (s *subjects) assertObject(o object, of *subject) {
 				options = optionWords(o)
 			}
 			s.assertions = append(s.assertions, assertion{topic: "stock", denied: stock.Raw == "0", about: about, qualifiers: options})
+			of.stocks = append(of.stocks, variantStock{options, stock.Int()})
 		}
 		if eligible := o.get("eligible"); eligible.IsBool() {
 			s.assertions = append(s.assertions, assertion{topic: "apply", denied: !eligible.Bool(), about: about})
 		}
 		s.assertStatus(o.get("status").Str, about)
 		s.assertAttributes(o.get("details").Str, about)
+		s.addUnits(o.get("details").Str)
 	}
 	for _, f := range o {
 		if _, isName := kindOf[f.key]; of == nil || f.key != "details" && f.key != "status" && !isName { // a title states nothing

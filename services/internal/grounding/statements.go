@@ -126,7 +126,7 @@ func topicOf(h hit, c *clause, p reference, isShipping bool) string {
 			return h.topic
 		}
 	case "cancel", "return", "exchange", "redirect", "change", "combine":
-		if c.has("CAN") && !c.has("ONLY") && !c.has("ME") && !c.has("UNTIL") { // "I can't cancel it from here"
+		if c.has("CAN") && !c.has("ONLY") && !c.isNeQue() && !c.has("ME") && !c.has("UNTIL") { // "I can't cancel it from here"
 			return topicCan + h.topic
 		}
 	case "apply":
@@ -139,6 +139,14 @@ func topicOf(h hit, c *clause, p reference, isShipping bool) string {
 		}
 	}
 	return ""
+}
+
+// isNeQue reports whether a French clause denies all but one thing: "on ne peut renvoyer que ...".
+func (c *clause) isNeQue() bool {
+	isWord := func(words ...string) bool {
+		return slices.ContainsFunc(c.words, func(w text.Word) bool { return slices.Contains(words, w.Text) })
+	}
+	return isWord("ne", "n") && isWord("que", "qu")
 }
 
 // hasBefore reports whether the clause has a phrase of a topic before one of its words.
@@ -559,7 +567,7 @@ func (o outline) offersExpired(i int) bool {
 	}
 	sentence := sentenceOf(o.clauses, i)
 	start, end := sentence[0].start, sentence[len(sentence)-1].end
-	return slices.ContainsFunc(claimsOf(o.raw[start:], ""), func(c claim) bool { // a sign may follow the last word
+	return slices.ContainsFunc(claimsOf(o.raw[start:], "", nil), func(c claim) bool { // a sign may follow the last word
 		return start+c.Start < end && (c.Unit == Percent || c.currency != "")
 	})
 }
@@ -590,6 +598,10 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 		add(a.start, a.end, a.about, v)
 	}
 	for i := range o.clauses {
+		if of := s.miscounts(o, i, before); of != nil && uses(famPieces) {
+			add(o.clauses[i].start, o.clauses[i].end, []*subject{of}, Contradicted)
+			decided[o.clauses[i].start] = true
+		}
 		switch c := &o.clauses[i]; {
 		case uses(famPromises) && c.has("PROMISE") && !c.has("NOT") && !c.isQuestion:
 			add(c.start, c.end, nil, Unsupported)

@@ -21,6 +21,7 @@ type subject struct {
 	facts    Set                    // of the object and those in it
 	stems    func() map[string]bool // of the words of the fields, read once
 	variants []variant
+	stocks   []variantStock
 }
 
 // variant is one way in which a product comes.
@@ -40,6 +41,7 @@ type subjects struct {
 	assertions []assertion
 	said       []statement // the clauses of texts
 	terms      []term
+	units      map[string]bool // of the numbers in products' details, as Fact.Unit has them, and the names of these numbers
 }
 
 // Kinds of subjects.
@@ -71,7 +73,7 @@ func (e *Evidence) Correction(c Claim) (value string, ok bool) {
 	if len(own) != 1 {
 		return "", false
 	}
-	claims := claimsOf(own[0], "")
+	claims := claimsOf(own[0], "", nil)
 	if len(claims) != 1 || claims[0].kind() != c.Kind {
 		return "", false
 	}
@@ -324,7 +326,7 @@ func (p *reference) inherit(from reference) {
 // another variant of it; or else nil.
 func (s *subjects) contradicts(in outline, c claim) *subject {
 	of, r := in.at(c.Start)
-	if !isSpecific(c) || of.has("COMPARE") || s.common.Has(c.Fact) || in.listsNames(c.Start) {
+	if !isSpecific(c) && !s.units[c.Unit] || of.has("COMPARE") || s.common.Has(c.Fact) || in.listsNames(c.Start) {
 		return nil
 	}
 	if p := r.of(kindProduct); p != nil && p.isOfOtherVariant(in, of.sentence, c) {
@@ -334,7 +336,7 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 		return nil
 	}
 	isMeasure := c.currency == "" && c.Unit != Percent && c.Unit != Date
-	if _, isPeriod := periods[c.Unit]; isMeasure && !isPeriod && c.Plain && len(c.others) == 0 {
+	if _, isPeriod := periods[c.Unit]; isMeasure && !isPeriod && c.Plain && !s.units[c.Unit] && len(c.others) == 0 {
 		return nil // a small number may count anything
 	}
 	var named *subject
@@ -436,6 +438,28 @@ func isSpecific(c claim) bool {
 	_, isPeriod := periods[unit]
 	return isPeriod || measures[unit] != "" || counts[unit]
 }
+
+// addUnits adds the units and the names of the numbers in a product's details: "pressure 15 bar; strings 6".
+func (s *subjects) addUnits(details string) {
+	for part := range strings.SplitSeq(details, ";") {
+		for _, f := range Read(part, "").Facts {
+			if !f.IsNumber() || f.currency != "" {
+				continue
+			}
+			if s.units == nil {
+				s.units = map[string]bool{}
+			}
+			for _, w := range text.Words(part) {
+				if isContent(w.Text) && !isNumeral(w) || w.Text == f.Unit {
+					s.units[text.Head(strings.ToLower(part[w.Start:w.End]), unitLength)] = true
+				}
+			}
+		}
+	}
+}
+
+// unitLength is how many characters of a word Fact.Unit has.
+const unitLength = 4
 
 // counts are the words behind a number of pieces in stock.
 var counts = map[string]bool{"pair": true, "piec": true, "left": true, "stüc": true, "paar": true, "pièc": true, "piez": true, "unid": true}

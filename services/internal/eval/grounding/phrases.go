@@ -97,9 +97,14 @@ func (p Phrase) cases(id string) ([]Case, error) {
 		p.Text = strings.ReplaceAll(p.Text, placeholder, " ")
 		text = strings.ReplaceAll(text, placeholder, value)
 	}
-	for _, c := range (&grounding.Evidence{}).Check(p.Text) {
+	for _, c := range (&grounding.Evidence{Language: p.Language}).Check(p.Text) {
 		if c.Kind != grounding.Statement && c.Kind != grounding.Action {
 			message += ", " + c.Text // a value that the author made up
+		}
+	}
+	for _, f := range grounding.Read(p.Text, p.Language).Facts { // also in words: "seven pieces"
+		if f.IsNumber() {
+			message += ", " + p.Text[f.Start:f.End]
 		}
 	}
 	made := func(suffix, tool string, e evidence, wrong string) Case {

@@ -1,0 +1,89 @@
+package grounding
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
+)
+
+// variantStock is how many pieces of a variant, which has options in folded words, are in stock.
+type variantStock struct {
+	options []string
+	pieces  int64
+}
+
+// miscounts returns the product of which a clause says that other numbers of pieces are in stock than the evidence does, or nil. Several
+// variants may be counted together.
+func (s *subjects) miscounts(o outline, clause int, before []*subject) *subject {
+	c := &o.clauses[clause]
+	if !c.has("PIECES") || c.isQuestion || c.has("NOT") || sentenceHas(o.clauses, clause, "IF") {
+		return nil
+	}
+	of := o.refs[clause].of(kindProduct)
+	if last := ofKind(before, kindProduct); of == nil && len(last) > 0 && !o.refs[clause].mentionsKind(kindProduct) {
+		of = last[len(last)-1] // "Five of them are in stock"
+	}
+	if of == nil {
+		return nil
+	}
+	qualifiers := foldedWords(o.raw[c.start:c.end])
+	var stocks, qualified []int64
+	for _, v := range of.stocks {
+		stocks = append(stocks, v.pieces)
+		if sharesWord(qualifiers, v.options) {
+			qualified = append(qualified, v.pieces)
+		}
+	}
+	if len(qualified) > 0 {
+		stocks = qualified
+	}
+	var sum int64
+	for _, n := range stocks {
+		sum += n
+	}
+	raw := o.raw[c.start:c.end]
+	for _, f := range Read(raw, text.Language(o.raw)).Facts {
+		if n, ok := f.pieces(); ok && len(stocks) > 0 && n != sum && !slices.Contains(stocks, n) && !of.isNamedBy(raw[f.Start:f.End]) && !s.isAsked(raw[f.Start:f.End]) {
+			return of
+		}
+	}
+	return nil
+}
+
+// isAsked reports whether people wrote a word.
+func (s *subjects) isAsked(word string) bool {
+	return slices.ContainsFunc(foldedWords(word), func(w string) bool { return slices.Contains(s.asked, stemOf(w)) })
+}
+
+// isInStock reports whether pieces of one of the variants are.
+func (s *subject) isInStock() bool {
+	return slices.ContainsFunc(s.stocks, func(v variantStock) bool { return v.pieces > 0 })
+}
+
+// pieces returns the number of pieces that a fact may be, and not at least or at most. A number with a unit of its own is none.
+func (f Fact) pieces() (n int64, ok bool) {
+	values := f.values()
+	isCount := counts[f.Unit] || unitsOfStock[f.Unit] || stockVerbs[f.Left] > 0
+	if len(values) == 0 || f.currency != "" || !isCount || limits[f.Left] > 0 || approximate[f.Left] > 0 || boundWords[f.Left] > 0 || values[0]%thousand != 0 {
+		return 0, false
+	}
+	return values[0] / thousand, true
+}
+
+// isNamedBy reports whether a word is part of the name of a product, or of the options of its variants.
+func (s *subject) isNamedBy(word string) bool {
+	word = strings.ToLower(word)
+	return slices.Contains(s.words, word) || slices.ContainsFunc(s.variants, func(v variant) bool { return slices.Contains(v.words, word) })
+}
+
+// unitsOfStock are the words behind a number of pieces that say that they are in stock, as Fact.Unit has them.
+var unitsOfStock = map[string]bool{
+	"in": true, "left": true, "rema": true, "avai": true, "auf": true, "verf": true, "da": true, "übri": true, "lief": true, "en": true, "disp": true, "rest": true,
+}
+
+// stockVerbs are those before a number of pieces, and boundWords those that make a number the least or the most.
+var (
+	stockVerbs = positions([]string{"reste restent queda quedan"})
+	boundWords = positions([]string{"than least most least über mehr als que de menos moins más plus"})
+)
