@@ -22,18 +22,19 @@ type assertion struct {
 // Topics of assertions that are not in the table.
 const (
 	topicCan       = "can " // before cancel, return, ...
+	topicUnderway  = "underway"
 	topicAttribute = "has " // before an attribute that a product has or has not
 )
 
 // statuses are the topics of orders' statuses, with the statuses that an order must have had before.
 var statuses = map[string][]string{
-	"processing": nil, "shipped": nil, "delivered": {"shipped"}, "refunded": nil, "cancelled": nil,
+	"processing": nil, "shipped": {topicUnderway}, "delivered": {"shipped"}, "refunded": nil, "cancelled": nil,
 }
 
 // excludes maps a status to those that an order does not have then.
 var excludes = map[string][]string{
-	"processing": {"shipped", "delivered", "refunded", "cancelled"}, "shipped": {"processing", "delivered", "refunded", "cancelled"},
-	"delivered": {"processing", "cancelled"}, "cancelled": {"delivered", "shipped"}, "refunded": {"processing"},
+	"processing": {"shipped", topicUnderway, "delivered", "refunded", "cancelled"}, "shipped": {"processing", "delivered", "refunded", "cancelled"},
+	"delivered": {"processing", topicUnderway, "cancelled"}, "cancelled": {"delivered", "shipped", topicUnderway}, "refunded": {"processing"},
 }
 
 // assertionsOf returns what a text asserts and denies by the phrases of the table.
@@ -115,6 +116,10 @@ func topicOf(h hit, c *clause, p reference, isShipping bool) string {
 		}
 	case "delivered", "shipped", "processing", "refunded":
 		if isState && !c.has("CAN") {
+			return h.topic
+		}
+	case topicUnderway:
+		if isState && !c.has("CAN") && !c.has("ENDED") {
 			return h.topic
 		}
 	case "cancelled":
