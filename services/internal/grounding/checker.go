@@ -93,6 +93,9 @@ func (k *Checker) Add(sentence string) Claims {
 		others = e.subjects.properName(outline, shown)
 	}
 	others = append(others, e.subjects.check(outline, k.named, k.left())...)
+	if uses(famPieces) {
+		others = append(others, e.subjects.miscounted(outline, k.named, k.stated[first:])...)
+	}
 	if uses(famComparisons) {
 		others = append(others, e.subjects.compare(outline, k.named)...)
 	}

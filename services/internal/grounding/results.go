@@ -213,6 +213,8 @@ func (o object) names() (kind, id, name string) {
 		name = id
 	case kind == kindProduct && title != "":
 		name = title
+	case kind == "" && title != "" && o.get("price").Exists(): // an item of an order
+		kind, id, name = kindItem, title, title
 	}
 	return kind, id, strings.TrimSpace(name)
 }

@@ -257,7 +257,7 @@ func (s *subjects) judge(a assertion) Verdict {
 	}
 	if a.topic == topicCan+"return" || a.topic == topicCan+"exchange" {
 		switch {
-		case len(a.about) == 0, a.denied && !a.isOwn:
+		case len(a.about) == 0, a.denied && !a.isOwn, a.about[0].kind == kindItem:
 			return Undecided
 		case a.denied: // the documents allow returns of unused or faulty goods only, so just the order decides
 			relevant = slices.DeleteFunc(relevant, func(o assertion) bool { return !o.denied && (len(o.about) == 0 || o.about[0].kind != kindOrder) })
@@ -603,10 +603,6 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 		add(a.start, a.end, a.about, v)
 	}
 	for i := range o.clauses {
-		if of := s.miscounts(o, i, before); of != nil && uses(famPieces) {
-			add(o.clauses[i].start, o.clauses[i].end, []*subject{of}, Contradicted)
-			decided[o.clauses[i].start] = true
-		}
 		switch c := &o.clauses[i]; {
 		case uses(famPromises) && c.has("PROMISE") && !c.has("NOT") && !c.isQuestion:
 			add(c.start, c.end, nil, Unsupported)

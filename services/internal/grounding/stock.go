@@ -13,6 +13,20 @@ type variantStock struct {
 	pieces  int64
 }
 
+// miscounted returns the claims of clauses that say that another number of pieces is in stock than the evidence does, but for those with a
+// fact that is contradicted as it is.
+func (s *subjects) miscounted(o outline, before []*subject, facts []stated) Claims {
+	var out Claims
+	for i := range o.clauses {
+		c := &o.clauses[i]
+		isKnown := slices.ContainsFunc(facts, func(f stated) bool { return f.other != nil && o.clauseAt(f.claim.Start) == i })
+		if of := s.miscounts(o, i, before); of != nil && !isKnown {
+			out = append(out, Claim{Start: c.start, End: c.end, Text: o.raw[c.start:c.end], Kind: Statement, Subject: of.id, Verdict: Contradicted})
+		}
+	}
+	return out
+}
+
 // miscounts returns the product of which a clause says that other numbers of pieces are in stock than the evidence does, or nil. Several
 // variants may be counted together.
 func (s *subjects) miscounts(o outline, clause int, before []*subject) *subject {

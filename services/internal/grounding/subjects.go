@@ -50,6 +50,7 @@ const (
 	kindOrder   = "order_id"
 	kindCode    = "code"
 	kindPassage = "policy"
+	kindItem    = "item" // of an order
 )
 
 // kindOf maps the JSON keys whose values name a subject to its kind. A title or name alone makes none.
@@ -341,7 +342,7 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 	}
 	var named *subject
 	for _, o := range s.list {
-		if !o.facts.Has(c.Fact) {
+		if !o.facts.Has(c.Fact) || o.kind == kindOrder && r.of(kindItem) != nil { // an order has what its items have
 			continue
 		}
 		named = r.of(o.kind)
