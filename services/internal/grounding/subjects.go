@@ -330,6 +330,9 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 	if !isSpecific(c) && !s.units[c.Unit] || of.has("COMPARE") || s.common.Has(c.Fact) || in.listsNames(c.Start) {
 		return nil
 	}
+	if order := r.of(kindOrder); order != nil && order.hasOtherTotal(of, c) {
+		return order
+	}
 	if p := r.of(kindProduct); p != nil && p.isOfOtherVariant(in, of.sentence, c) {
 		return p
 	}
@@ -357,6 +360,15 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 		}
 	}
 	return named
+}
+
+// hasOtherTotal reports whether a clause gives an amount as the total of an order, and it is another one.
+func (s *subject) hasOtherTotal(c *clause, amount claim) bool {
+	if amount.currency == "" || !c.has("TOTAL") || c.has("SHIPPING") {
+		return false
+	}
+	total, currency, ok := s.valueOf("total")
+	return ok && sameCurrency(currency, amount.currency) && !slices.Contains(amount.values, total.least)
 }
 
 // spellsOut reports whether a sentence has all words of content of a subject's name: "costs" alone may be of several passages.
