@@ -15,6 +15,7 @@ const (
 	famSubjects    = "values of other subjects"
 	famUnits       = "numbers in other units"
 	famArrival     = "times of arrival"
+	famRules       = "sentences of documents"
 	famPieces      = "pieces in stock"
 )
 

@@ -174,6 +174,11 @@ func isConditional(clauses []clause, i int) bool {
 	return sentenceHas(clauses, i, "LIMIT") || sentenceHas(clauses, i, "IF")
 }
 
+// isConditionAt reports whether a clause is of a sentence and names a condition of what follows.
+func isConditionAt(clauses []clause, i, sentence int) bool {
+	return i >= 0 && clauses[i].sentence == sentence && clauses[i].has("IF")
+}
+
 // sentenceHas reports whether the sentence of a clause has a phrase of a topic.
 func sentenceHas(clauses []clause, i int, topic string) bool {
 	sentence := sentenceOf(clauses, i)
@@ -264,7 +269,7 @@ func (s *subjects) judge(a assertion) Verdict {
 		}
 	}
 	if len(a.about) > 0 {
-		relevant = slices.DeleteFunc(relevant, func(o assertion) bool { return sharesKind(a, o) && !sharesSubject(a, o) })
+		relevant = slices.DeleteFunc(relevant, func(o assertion) bool { return isAboutOthers(a.about, o.about) })
 	}
 	qualified := slices.DeleteFunc(slices.Clone(relevant), func(o assertion) bool { return !sharesWord(a.qualifiers, o.qualifiers) })
 	if len(qualified) > 0 {
@@ -279,14 +284,16 @@ func (s *subjects) judge(a assertion) Verdict {
 	return Contradicted
 }
 
-func sharesKind(a, b assertion) bool {
-	return slices.ContainsFunc(a.about, func(s *subject) bool {
-		return slices.ContainsFunc(b.about, func(o *subject) bool { return o.kind == s.kind })
-	})
-}
-
-func sharesSubject(a, b assertion) bool {
-	return slices.ContainsFunc(a.about, func(s *subject) bool { return slices.Contains(b.about, s) })
+// isAboutOthers reports whether two things are about subjects of one kind, and none that are the same.
+func isAboutOthers(a, b []*subject) bool {
+	sharesKind := false
+	for _, s := range a {
+		if slices.Contains(b, s) {
+			return false
+		}
+		sharesKind = sharesKind || slices.ContainsFunc(b, func(o *subject) bool { return o.kind == s.kind })
+	}
+	return sharesKind
 }
 
 func sharesWord(a, b []string) bool {
@@ -392,6 +399,8 @@ type statement struct {
 	words  string // all folded words, joined by spaces; set for clauses of the evidence
 	stems  []string
 	denied string // "": none
+	freeOf string // "charge" of "free of charge", which denies it only
+	about  []*subject
 }
 
 // addStatements adds what a text of the evidence says. about is what it is about where it names nothing.
@@ -403,12 +412,13 @@ func (s *subjects) addStatements(raw string, about []*subject) {
 		}
 		if c := &o.clauses[i]; !c.isQuestion {
 			said := statementOf(c)
-			said.words = c.text()
+			said.words, said.about = c.text(), o.refs[i].named
 			s.said = append(s.said, said)
 		}
 	}
 	s.assertions = append(s.assertions, assertionsOf(o)...)
 	if len(about) > 0 && about[0].kind == kindPassage {
+		s.documents = append(s.documents, o)
 		for _, f := range Read(raw, text.Language(raw)).Facts {
 			if i := o.clauseAt(f.Start); i >= 0 && isPeriod(f) {
 				s.terms = append(s.terms, term{f, o.clauses[i].contentStems(), about[0]})
@@ -433,8 +443,11 @@ func statementOf(c *clause) statement {
 		}
 	}
 	for _, h := range c.hits {
-		if h.topic == "NOT" && out.denied == "" {
+		switch {
+		case h.topic == "NOT" && out.denied == "":
 			out.denied = c.deniedBy(h)
+		case h.topic == "free" && len(h.words) > 1:
+			out.freeOf = stemOf(h.words[len(h.words)-1])
 		}
 	}
 	return out
@@ -527,8 +540,8 @@ func (c *clause) deniedBy(n hit) string {
 const minShared = 2
 
 // reverses reports whether a clause denies what the evidence says of the same thing and never denies, or the other way round.
-func (s *subjects) reverses(c *clause) bool {
-	if c.isQuestion || c.has("IF") || c.has("ME") {
+func (s *subjects) reverses(c *clause, named []*subject) bool {
+	if c.isQuestion || c.has("IF") || c.has("ME") || isAboutButtons(c.words) {
 		return false
 	}
 	st := statementOf(c)
@@ -541,7 +554,7 @@ func (s *subjects) reverses(c *clause) bool {
 		if stem == "" {
 			stem = o.denied
 		}
-		if stem == "" || !slices.Contains(st.stems, stem) || !slices.Contains(o.stems, stem) {
+		if stem == "" || !slices.Contains(st.stems, stem) || !slices.Contains(o.stems, stem) || stem == o.freeOf || isAboutOthers(named, o.about) {
 			continue
 		}
 		shared := 0
@@ -553,7 +566,7 @@ func (s *subjects) reverses(c *clause) bool {
 		if (st.denied != "") == (o.denied != "") && shared > 0 || (st.denied == stem) == (o.denied == stem) {
 			return false
 		}
-		isReversed = isReversed || shared >= minShared
+		isReversed = isReversed || shared >= minShared || shared > 0 && 2*shared >= len(st.stems)-1
 	}
 	return isReversed
 }
@@ -593,8 +606,12 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 	}
 	readings := s.readings(o, before)
 	for _, a := range append(assertionsOf(o), s.attributesOf(o)...) {
+		at := o.clauseAt(a.start)
 		v := s.judge(a)
-		r := readingAt(readings, o.clauseAt(a.start))
+		if v == Undecided && uses(famRules) {
+			v = s.judgeByRules(a, sentenceOf(o.clauses, at))
+		}
+		r := readingAt(readings, at)
 		isAttribute := strings.HasPrefix(a.topic, topicAttribute)
 		if v == Contradicted && r.overrules(a) || isAttribute && !uses(famAttributes) || !isAttribute && !uses(famTable) {
 			v = Undecided
@@ -609,7 +626,7 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 		case decided[c.start]:
 		case uses(famOffers) && o.offersExpired(i) && readingAt(readings, i).contradicted >= minDoubtful:
 			add(c.start, c.end, o.own[i].named, Contradicted)
-		case uses(famReversals) && s.reverses(c):
+		case uses(famReversals) && !isConditionAt(o.clauses, i-1, c.sentence) && s.reverses(c, o.refs[i].named):
 			add(c.start, c.end, o.refs[i].named, Contradicted)
 		}
 	}

@@ -41,6 +41,8 @@ type subjects struct {
 	assertions []assertion
 	said       []statement // the clauses of texts
 	terms      []term
+	documents  []outline // of passages
+	rules      func() []rule
 	units      map[string]bool // of the numbers in products' details, as Fact.Unit has them, and the names of these numbers
 }
 
