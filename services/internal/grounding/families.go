@@ -15,7 +15,6 @@ const (
 	famSubjects    = "values of other subjects"
 	famUnits       = "numbers in other units"
 	famArrival     = "times of arrival"
-	famRules       = "sentences of documents"
 	famPieces      = "pieces in stock"
 )
 

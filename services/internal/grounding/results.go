@@ -59,7 +59,6 @@ func (e *Evidence) read() {
 		all.WriteString(s + "\n")
 	}
 	e.subjects.known = strings.ToLower(all.String())
-	e.subjects.readRules()
 	for _, s := range e.subjects.list {
 		if s.kind == kindProduct && len(clausesOf(s.name, nil)) > 1 {
 			e.subjects.titles = append(e.subjects.titles, s.name)

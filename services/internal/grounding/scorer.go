@@ -438,9 +438,7 @@ func (s *subjects) read(o outline, first int, sentence []clause, before []*subje
 			v = s.compareAll(said.products[0], before, &sentence[0])
 		case isAssertion:
 			a.about, a.isOwn = said.about, true
-			if v = s.judge(a); v == Undecided && uses(famRules) {
-				v = s.judgeByRules(a, sentence)
-			}
+			v = s.judge(a)
 		}
 		switch v {
 		case Supported:

@@ -174,11 +174,6 @@ func isConditional(clauses []clause, i int) bool {
 	return sentenceHas(clauses, i, "LIMIT") || sentenceHas(clauses, i, "IF")
 }
 
-// isConditionAt reports whether a clause is of a sentence and names a condition of what follows.
-func isConditionAt(clauses []clause, i, sentence int) bool {
-	return i >= 0 && clauses[i].sentence == sentence && clauses[i].has("IF")
-}
-
 // sentenceHas reports whether the sentence of a clause has a phrase of a topic.
 func sentenceHas(clauses []clause, i int, topic string) bool {
 	sentence := sentenceOf(clauses, i)
@@ -399,7 +394,6 @@ type statement struct {
 	words  string // all folded words, joined by spaces; set for clauses of the evidence
 	stems  []string
 	denied string // "": none
-	freeOf string // "charge" of "free of charge", which denies it only
 	about  []*subject
 }
 
@@ -418,7 +412,6 @@ func (s *subjects) addStatements(raw string, about []*subject) {
 	}
 	s.assertions = append(s.assertions, assertionsOf(o)...)
 	if len(about) > 0 && about[0].kind == kindPassage {
-		s.documents = append(s.documents, o)
 		for _, f := range Read(raw, text.Language(raw)).Facts {
 			if i := o.clauseAt(f.Start); i >= 0 && isPeriod(f) {
 				s.terms = append(s.terms, term{f, o.clauses[i].contentStems(), about[0]})
@@ -443,11 +436,8 @@ func statementOf(c *clause) statement {
 		}
 	}
 	for _, h := range c.hits {
-		switch {
-		case h.topic == "NOT" && out.denied == "":
+		if h.topic == "NOT" && out.denied == "" {
 			out.denied = c.deniedBy(h)
-		case h.topic == "free" && len(h.words) > 1:
-			out.freeOf = stemOf(h.words[len(h.words)-1])
 		}
 	}
 	return out
@@ -554,7 +544,7 @@ func (s *subjects) reverses(c *clause, named []*subject) bool {
 		if stem == "" {
 			stem = o.denied
 		}
-		if stem == "" || !slices.Contains(st.stems, stem) || !slices.Contains(o.stems, stem) || stem == o.freeOf || isAboutOthers(named, o.about) {
+		if stem == "" || !slices.Contains(st.stems, stem) || !slices.Contains(o.stems, stem) || isAboutOthers(named, o.about) {
 			continue
 		}
 		shared := 0
@@ -566,7 +556,7 @@ func (s *subjects) reverses(c *clause, named []*subject) bool {
 		if (st.denied != "") == (o.denied != "") && shared > 0 || (st.denied == stem) == (o.denied == stem) {
 			return false
 		}
-		isReversed = isReversed || shared >= minShared || shared > 0 && 2*shared >= len(st.stems)-1
+		isReversed = isReversed || shared >= minShared
 	}
 	return isReversed
 }
@@ -606,12 +596,8 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 	}
 	readings := s.readings(o, before)
 	for _, a := range append(assertionsOf(o), s.attributesOf(o)...) {
-		at := o.clauseAt(a.start)
 		v := s.judge(a)
-		if v == Undecided && uses(famRules) {
-			v = s.judgeByRules(a, sentenceOf(o.clauses, at))
-		}
-		r := readingAt(readings, at)
+		r := readingAt(readings, o.clauseAt(a.start))
 		isAttribute := strings.HasPrefix(a.topic, topicAttribute)
 		if v == Contradicted && r.overrules(a) || isAttribute && !uses(famAttributes) || !isAttribute && !uses(famTable) {
 			v = Undecided
@@ -626,7 +612,7 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 		case decided[c.start]:
 		case uses(famOffers) && o.offersExpired(i) && readingAt(readings, i).contradicted >= minDoubtful:
 			add(c.start, c.end, o.own[i].named, Contradicted)
-		case uses(famReversals) && !isConditionAt(o.clauses, i-1, c.sentence) && s.reverses(c, o.refs[i].named):
+		case uses(famReversals) && s.reverses(c, o.refs[i].named):
 			add(c.start, c.end, o.refs[i].named, Contradicted)
 		}
 	}

@@ -41,8 +41,6 @@ type subjects struct {
 	assertions []assertion
 	said       []statement // the clauses of texts
 	terms      []term
-	documents  []outline // of passages
-	rules      func() []rule
 	units      map[string]bool // of the numbers in products' details, as Fact.Unit has them, and the names of these numbers
 }
 
@@ -338,7 +336,10 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 	if p := r.of(kindProduct); p != nil && p.isOfOtherVariant(in, of.sentence, c) {
 		return p
 	}
-	if slices.ContainsFunc(r.mentioned, func(n *subject) bool { return n.facts.Has(c.Fact) }) {
+	has := func(n *subject) bool { // an order has what its items have
+		return n.facts.Has(c.Fact) && (n.kind != kindOrder || r.of(kindItem) == nil)
+	}
+	if slices.ContainsFunc(r.mentioned, has) {
 		return nil
 	}
 	isMeasure := c.currency == "" && c.Unit != Percent && c.Unit != Date
@@ -347,7 +348,7 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 	}
 	var named *subject
 	for _, o := range s.list {
-		if !o.facts.Has(c.Fact) || o.kind == kindOrder && r.of(kindItem) != nil { // an order has what its items have
+		if !has(o) {
 			continue
 		}
 		named = r.of(o.kind)

@@ -51,6 +51,8 @@ type fact struct {
 
 func status(s string) func(*evidence) { return func(e *evidence) { e.status = s } }
 
+func hasLeft(e *evidence) { e.canCancel, e.status = false, "shipped" }
+
 // facts are by what a phrase supports.
 var facts = map[string]fact{
 	"in_stock":         {"{product}", func(e *evidence) { e.otherStock = 0 }, func(e *evidence) { e.stock, e.otherStock = 0, 6 }},
@@ -62,8 +64,8 @@ var facts = map[string]fact{
 	"processing":       {"{order}", status("processing"), status("shipped")},
 	"cancelled":        {"{order}", status("cancelled"), status("processing")},
 	"refunded":         {"{order}", status("refunded"), status("processing")},
-	"can_cancel":       {"{order}", func(*evidence) {}, func(e *evidence) { e.canCancel = false }},
-	"cannot_cancel":    {"{order}", func(e *evidence) { e.canCancel = false }, func(*evidence) {}},
+	"can_cancel":       {"{order}", func(*evidence) {}, hasLeft},
+	"cannot_cancel":    {"{order}", hasLeft, func(*evidence) {}},
 	"can_return":       {"{item}", status("delivered"), func(e *evidence) { e.status, e.canReturn = "delivered", false }},
 	"cannot_return":    {"{item}", func(e *evidence) { e.status, e.canReturn = "delivered", false }, status("delivered")},
 	"arrives":          {"{item}", status("shipped"), func(e *evidence) { e.status, e.day = "shipped", e.day.AddDate(0, 0, 3) }},
