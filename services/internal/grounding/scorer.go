@@ -145,13 +145,14 @@ type feature struct {
 	value float32
 }
 
-// featuresOf returns the features of a sentence in folded words: its concepts, the pairs of them, and the words.
+// featuresOf returns the features of a sentence in folded words: its concepts and the pairs of them, its words, their stems and
+// the pairs of words that follow each other.
 func featuresOf(words, found []string) []feature {
 	ids := make([]uint32, len(found))
 	for i, c := range found {
 		ids[i] = hashed(c)
 	}
-	out := make([]feature, 0, len(words)+len(found)*(len(found)+3)/2)
+	out := make([]feature, 0, 3*len(words)+len(found)*(len(found)+3)/2)
 	for i, a := range ids {
 		out = append(out, feature{a, 1})
 		for _, b := range ids[i+1:] {
@@ -166,14 +167,20 @@ func featuresOf(words, found []string) []feature {
 	slices.SortFunc(out, func(a, b feature) int { return cmp.Compare(a.key, b.key) })
 	out = slices.Compact(out)
 	value := float32(wordValue / math.Sqrt(float64(len(words))))
-	for _, w := range words {
+	for i, w := range words {
 		out = append(out, feature{hashed(w), value})
+		if stem := stemOf(w); stem != w {
+			out = append(out, feature{hashed(stem + "*"), value})
+		}
+		if i+1 < len(words) {
+			out = append(out, feature{hashed(w + " " + words[i+1]), value})
+		}
 	}
 	return append(out, feature{0, 1})
 }
 
 // wordValue weighs words, which are in small letters, against concepts, which are not.
-const wordValue = 3
+const wordValue = 5
 
 // mixer is the prime of FNV-1a.
 const mixer = 16777619

@@ -139,7 +139,7 @@ func (m *scorer) encode() []byte {
 // TestScorerIsFittedToPhrases fits the scorer anew, and compares it with the one that is built in. With -update it writes it.
 func TestScorerIsFittedToPhrases(t *testing.T) {
 	var sentences []labelled
-	for _, file := range []string{"phrases", "words", "sentences"} {
+	for _, file := range []string{"phrases", "words", "sentences", "authors"} {
 		sentences = append(sentences, readLabelled(t, "../eval/grounding/testdata/"+file+".jsonl")...)
 	}
 	file := fit(sentences).encode()
