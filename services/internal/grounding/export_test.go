@@ -2,8 +2,8 @@ package grounding
 
 // Families are all that SetWithout takes.
 var Families = []string{
-	famTable, famScorer, famAttributes, famReversals, famPromises, famOffers, famComparisons, famNames, famProperNames, famActions, famSubjects,
-	famUnits, famArrival, RuleCount, RuleQuantity, RuleConversion, RuleAmount, RulePercentage, RuleRounding, RuleDay,
+	famTable, famScorer, famAttributes, famReversals, famPromises, famComparisons, famNames, famProperNames, famActions, famSubjects,
+	famUnits, famArrival, famPieces, RuleCount, RuleQuantity, RuleConversion, RuleAmount, RulePercentage, RuleRounding, RuleDay,
 }
 
 // SetWithout leaves out a family of rules from then on; "": none.

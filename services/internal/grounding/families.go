@@ -7,7 +7,6 @@ const (
 	famAttributes  = "attributes"
 	famReversals   = "reversed clauses"
 	famPromises    = "promises"
-	famOffers      = "offers of expired codes"
 	famComparisons = "comparisons"
 	famNames       = "names beside prices"
 	famProperNames = "names elsewhere"

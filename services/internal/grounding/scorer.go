@@ -443,7 +443,7 @@ func (s *subjects) read(o outline, first int, sentence []clause, before []*subje
 			}
 		case label == "cheapest" && len(said.products) == 1:
 			v = s.compareAll(said.products[0], before, &sentence[0])
-		case isAssertion:
+		case isAssertion && !(a.topic == "apply" && sentenceHas(o.clauses, first, "IF")): // "it runs until May if you like to use it"
 			a.about, a.isOwn = said.about, true
 			v = s.judge(a)
 		}

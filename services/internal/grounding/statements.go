@@ -561,25 +561,6 @@ func (s *subjects) reverses(c *clause, named []*subject) bool {
 	return isReversed
 }
 
-// offersExpired reports whether a clause names a code that has expired, and its sentence says what it gives as if it had not.
-func (o outline) offersExpired(i int) bool {
-	c := &o.clauses[i]
-	code := o.own[i].of(kindCode)
-	if code == nil || !slices.Contains(code.fields["refused"], "expired") || c.isQuestion {
-		return false
-	}
-	for _, topic := range []string{"NOT", "IF", "FUTURE", "ENDED"} {
-		if sentenceHas(o.clauses, i, topic) {
-			return false
-		}
-	}
-	sentence := sentenceOf(o.clauses, i)
-	start, end := sentence[0].start, sentence[len(sentence)-1].end
-	return slices.ContainsFunc(claimsOf(o.raw[start:], "", nil), func(c claim) bool { // a sign may follow the last word
-		return start+c.Start < end && (c.Unit == Percent || c.currency != "")
-	})
-}
-
 // check returns the claims of what a text asserts and denies, and of what it reverses, at most limit. before are the subjects that the text
 // has named.
 func (s *subjects) check(o outline, before []*subject, limit int) Claims {
@@ -610,8 +591,6 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 		case uses(famPromises) && c.has("PROMISE") && !c.has("NOT") && !c.isQuestion:
 			add(c.start, c.end, nil, Unsupported)
 		case decided[c.start]:
-		case uses(famOffers) && o.offersExpired(i) && readingAt(readings, i).contradicted >= minDoubtful:
-			add(c.start, c.end, o.own[i].named, Contradicted)
 		case uses(famReversals) && s.reverses(c, o.refs[i].named):
 			add(c.start, c.end, o.refs[i].named, Contradicted)
 		}

@@ -242,7 +242,12 @@ func referenceOf(candidates []candidate) reference {
 
 // isStopWord reports whether a folded word is a stop word in one of the languages that shoppers use most.
 func isStopWord(w string) bool {
-	return slices.ContainsFunc([]string{"en", "es", "de", "fr"}, func(tag string) bool { return text.IsStopWord(tag, w) })
+	for _, tag := range [...]string{"en", "es", "de", "fr"} {
+		if text.IsStopWord(tag, w) {
+			return true
+		}
+	}
+	return false
 }
 
 // outline is a text in clauses.
@@ -458,6 +463,9 @@ func isSpecific(c claim) bool {
 // addUnits adds the units and the names of the numbers in a product's details: "pressure 15 bar; strings 6".
 func (s *subjects) addUnits(details string) {
 	for part := range strings.SplitSeq(details, ";") {
+		if !strings.ContainsFunc(part, unicode.IsDigit) {
+			continue
+		}
 		for _, f := range Read(part, "").Facts {
 			if !f.IsNumber() || f.currency != "" {
 				continue
