@@ -214,14 +214,14 @@ func (m *scorer) score(features []feature) []float64 {
 
 // fitted is the scorer that is built in.
 var fitted = sync.OnceValue(func() *scorer {
-	m := &scorer{map[uint32][]float32{}}
+	rows := len(scorerFile[4:]) / (4 + len(labels))
+	m, all := &scorer{make(map[uint32][]float32, rows)}, make([]float32, 0, rows*len(labels))
 	scale := math.Float32frombits(binary.LittleEndian.Uint32(scorerFile))
 	for row := range slices.Chunk(scorerFile[4:], 4+len(labels)) {
-		weights := make([]float32, len(labels))
-		for l, w := range row[4:] {
-			weights[l] = float32(int8(w)) * scale
+		for _, w := range row[4:] {
+			all = append(all, float32(int8(w))*scale)
 		}
-		m.weights[binary.LittleEndian.Uint32(row)] = weights
+		m.weights[binary.LittleEndian.Uint32(row)] = all[len(all)-len(labels):]
 	}
 	return m
 })

@@ -74,7 +74,7 @@ var (
 
 const (
 	fitRate   = 0.1
-	leastSeen = 2 // sentences that have a feature
+	leastSeen = 3 // sentences that have a feature
 )
 
 // fit maximises the likelihood of the labels of sentences by AdaGrad.
