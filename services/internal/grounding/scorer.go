@@ -368,7 +368,27 @@ func (s *subjects) readingOf(o outline, first int, before []*subject) reading {
 	if sentence[0].isQuestion || s.quotes(sentence) || !uses(famScorer) {
 		return reading{start: first, end: first + len(sentence)}
 	}
-	return s.read(o, first, sentence, before)
+	r := s.read(o, first, sentence, before)
+	if len(sentence) > 1 && r.contradicted >= minLikely && s.agreesByClause(o, r, before) {
+		r.contradicted = 0
+	}
+	return r
+}
+
+// agreesByClause reports whether one clause of a sentence says what the evidence says, and none by itself what it denies: a sentence that
+// says two things may read as a third.
+func (s *subjects) agreesByClause(o outline, r reading, before []*subject) bool {
+	agrees := false
+	for i := r.start; i < r.end; i++ {
+		c := s.read(o, i, o.clauses[i:i+1], slices.Concat(before, r.about))
+		if c.contradicted >= minTrue {
+			return false
+		}
+		for _, p := range c.agreed {
+			agrees = agrees || p >= minTrue
+		}
+	}
+	return agrees
 }
 
 // sentenceRead is a sentence as the scorer reads it.
@@ -433,6 +453,7 @@ func (s *subjects) read(o outline, first int, sentence []clause, before []*subje
 	for label, p := range said.likely {
 		v := Undecided
 		switch a, isAssertion := meanings[label]; {
+		case label == "cannot_return" && sentenceHas(o.clauses, first, "ONLY"): // of all but unused goods
 		case label == "cheaper" && len(said.products) == 2:
 			v = s.comparePrices(said.products[0], said.products[1])
 		case label == "dearer" && len(said.products) == 2:
