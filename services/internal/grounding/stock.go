@@ -14,12 +14,12 @@ type variantStock struct {
 }
 
 // miscounted returns the claims of clauses that say that another number of pieces is in stock than the evidence does, but for those with a
-// fact that is contradicted as it is.
+// fact that is rejected as it is.
 func (s *subjects) miscounted(o outline, before []*subject, facts []stated) Claims {
 	var out Claims
 	for i := range o.clauses {
 		c := &o.clauses[i]
-		isKnown := slices.ContainsFunc(facts, func(f stated) bool { return f.other != nil && o.clauseAt(f.claim.Start) == i })
+		isKnown := slices.ContainsFunc(facts, func(f stated) bool { return (f.other != nil || f.made.Verdict == Unsupported) && o.clauseAt(f.claim.Start) == i })
 		if of := s.miscounts(o, i, before); of != nil && !isKnown {
 			out = append(out, Claim{Start: c.start, End: c.end, Text: o.raw[c.start:c.end], Kind: Statement, Subject: of.id, Verdict: Contradicted})
 		}
@@ -85,10 +85,10 @@ func (f Fact) pieces() (n int64, ok bool) {
 	return values[0] / thousand, true
 }
 
-// isNamedBy reports whether a word is part of the name of a product, or of the options of its variants.
+// isNamedBy reports whether a word is part of the name of a product, or of the options of what is in stock.
 func (s *subject) isNamedBy(word string) bool {
 	word = strings.ToLower(word)
-	return slices.Contains(s.words, word) || slices.ContainsFunc(s.variants, func(v variant) bool { return slices.Contains(v.words, word) })
+	return slices.Contains(s.words, word) || slices.ContainsFunc(s.stocks, func(v variantStock) bool { return slices.Contains(v.options, word) })
 }
 
 // unitsOfStock are the words behind a number of pieces that say that they are in stock, as Fact.Unit has them.

@@ -7,6 +7,7 @@ func TestCheckComparesPiecesItemsAndTotals(t *testing.T) {
 		{"product_id":"K-1","title":"Varn Kettle","price":"49.00 EUR","variant_id":"r","options":{"colour":["red"]},"stock":9,"details":"power 1500 W; cups 6"},
 		{"product_id":"K-1","title":"Varn Kettle","price":"49.00 EUR","variant_id":"b","options":{"colour":["blue"]},"stock":3,"details":"power 1500 W; cups 6"},
 		{"product_id":"K-2","title":"Olm Press","price":"31.00 EUR","stock":0,"details":"pressure 9 bar; cups 12"},
+		{"product_id":"K-4","title":"Olm Boots","price":"89.00 EUR","options":{"size":["41","42"]},"stock":4},
 		{"product_id":"K-3","title":"Tarn Machine","price":"199.00 EUR","stock":2,"details":"pressure 15 bar; cups 2"}],
 		"order":{"order_id":"VR-20","status":"delivered","total":"74.50 EUR","items":[
 			{"title":"Olm Grinder","price":"42.00 EUR"},{"title":"Varn Filters","quantity":2,"price":"14.50 EUR"}]}}`
@@ -19,6 +20,8 @@ func TestCheckComparesPiecesItemsAndTotals(t *testing.T) {
 		"Of the Tarn Machine only five are left.":               1,
 		"Il reste cinq pièces de la Tarn Machine.":              1,
 		"Vom Tarn Machine sind noch fünf Stück da.":             1,
+		"Of the Olm Boots only 42 is available.":                0,
+		"Of the Olm Boots only 5 are available.":                1,
 		"The Olm Press works at 9 bar.":                         0,
 		"The Olm Press works at 15 bar.":                        1,
 		"The Tarn Machine makes twelve cups.":                   1,
