@@ -184,8 +184,8 @@ func isAboutDerived(c claim, amounts []claim) bool {
 // limitWords are the words before an amount that something depends on: "free from 75 EUR".
 var limitWords = positions([]string{"from over above ab über dès desde de"})
 
-// limits returns the amounts that something depends on: those that people wrote, and those behind a word for a limit.
-func (e *Evidence) limits() []claim {
+// readLimits returns the amounts that something depends on: those that people wrote, and those behind a word for a limit.
+func (e *Evidence) readLimits() []claim {
 	var out []claim
 	for i, f := range e.facts {
 		isPersons := !e.places[e.origins[i]].isResult
@@ -203,7 +203,7 @@ func (e *Evidence) isBeyondLimit(c claim) bool {
 		return false
 	}
 	v := c.values[0]
-	for _, limit := range e.limits() {
+	for _, limit := range e.limits {
 		for _, a := range e.amounts {
 			if len(a.values) == 0 || !sameCurrency(c.currency, a.currency) || limit.currency != "" && !sameCurrency(limit.currency, a.currency) {
 				continue

@@ -34,6 +34,7 @@ type Evidence struct {
 	amounts []claim   // in order; only the facts and their values
 	// bare are numbers without a currency that may be amounts, in thousandths.
 	bare     []int64
+	limits   []claim // amounts that something depends on
 	subjects subjects
 }
 

@@ -50,6 +50,7 @@ func (e *Evidence) read() {
 			}
 		}
 	}
+	e.limits = e.readLimits()
 	var all strings.Builder
 	all.Grow(size + len(e.results))
 	for _, r := range e.results {

@@ -19,7 +19,9 @@ func (s *subjects) miscounted(o outline, before []*subject, facts []stated) Clai
 	var out Claims
 	for i := range o.clauses {
 		c := &o.clauses[i]
-		isKnown := slices.ContainsFunc(facts, func(f stated) bool { return (f.other != nil || f.made.Verdict == Unsupported) && o.clauseAt(f.claim.Start) == i })
+		isKnown := slices.ContainsFunc(facts, func(f stated) bool {
+			return (f.other != nil || f.made.Verdict == Unsupported) && o.clauseAt(f.claim.Start) == i
+		})
 		if of := s.miscounts(o, i, before); of != nil && !isKnown {
 			out = append(out, Claim{Start: c.start, End: c.end, Text: o.raw[c.start:c.end], Kind: Statement, Subject: of.id, Verdict: Contradicted})
 		}
