@@ -30,7 +30,7 @@ const (
 	// fillTime bounds the fill, of which a read waits for a part only.
 	fillTime = 3 * time.Hour
 	// settleTime is how long the server is queried before it is measured: it flushes and merges what was written.
-	settleTime = 20 * time.Second
+	settleTime = 2 * time.Minute
 )
 
 // BenchmarkSearch puts ten kinds of queries to a cluster of one node, one at a time. docs/search.md has the command.
