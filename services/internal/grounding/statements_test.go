@@ -13,7 +13,7 @@ func TestCheckComparesWhatIsAssertedAndDenied(t *testing.T) {
 		`"promotions":[{"code":"LUMEN5","eligible":true},{"code":"SPARK9","eligible":false}],` +
 		`"passages":[{"policy":"Delivery","text":"Standard delivery costs 4.00 EUR. Delivery is free from 90 EUR."},` +
 		`{"policy":"Opened bulbs","text":"Opened bulbs are not taken back by the shop. Broken bulbs are replaced within the warranty."}]}`
-	for text, want := range map[string]int{
+	checkRejected(t, results, map[string]int{
 		"The Varn Glow is in stock, the Varn Dusk is sold out.":                           0,
 		"Die Varn Glow ist lieferbar, die Varn Dusk leider nicht lieferbar.":              0,
 		"La Varn Dusk n'est pas disponible.":                                              0,
@@ -83,7 +83,13 @@ func TestCheckComparesWhatIsAssertedAndDenied(t *testing.T) {
 		"Opened bulbs are taken back by the shop.":                                        1,
 		"Broken bulbs are not replaced within the warranty.":                              1,
 		"Broken bulbs are replaced within the warranty; opened bulbs are not taken back.": 0,
-	} {
+	})
+}
+
+// checkRejected checks texts against a tool's result, and how many claims of each are rejected.
+func checkRejected(t *testing.T, results string, texts map[string]int) {
+	t.Helper()
+	for text, want := range texts {
 		var e Evidence
 		e.AddResult("", results)
 		if got := e.Check(text).Rejected(); len(got) != want {
@@ -129,7 +135,7 @@ func TestCheckKnowsVariantsNamesAndOffers(t *testing.T) {
 		`{"product_id":"L-2","title":"Hollin Dusk torch","price":"60.00 EUR","stock":1}],` +
 		`"promotions":[{"code":"LUMEN5","eligible":true,"ends":"3 May 2026"},{"code":"SPARK9","eligible":false},` +
 		`{"code":"GLEAM8","eligible":false,"refused":"expired","offer":"8% off"}]}`
-	for text, want := range map[string]int{
+	checkRejected(t, results, map[string]int{
 		"The Varn Glow in 40 costs 40 EUR, 3 pieces are left.":        0,
 		"The Varn Glow in 41 costs 45 EUR, with 14 pieces left.":      0,
 		"The Varn Glow in 40 costs 45 EUR.":                           1,
@@ -148,13 +154,7 @@ func TestCheckKnowsVariantsNamesAndOffers(t *testing.T) {
 		"Does GLEAM8 still give 8%?":                                  0,
 		"If you are new, you save with the code SPARK9.":              0,
 		"The code SPARK9 starts later; with code SPARK9 from May on.": 0,
-	} {
-		var e Evidence
-		e.AddResult("", results)
-		if got := e.Check(text).Rejected(); len(got) != want {
-			t.Errorf("Check(%q) = %+v, want %d rejected", text, got, want)
-		}
-	}
+	})
 }
 
 // What a sentence says of the only order, and what it says as a whole where a phrase in it says something else.

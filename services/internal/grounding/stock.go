@@ -43,11 +43,13 @@ func (s *subjects) miscounts(o outline, clause int, before []*subject) *subject 
 	if of == nil {
 		return nil
 	}
-	qualifiers := foldedWords(o.raw[c.start:c.end])
+	isNamed := func(option string) bool {
+		return slices.ContainsFunc(c.words, func(w text.Word) bool { return w.Text == option })
+	}
 	var stocks, qualified []int64
 	for _, v := range of.stocks {
 		stocks = append(stocks, v.pieces)
-		if sharesWord(qualifiers, v.options) {
+		if slices.ContainsFunc(v.options, isNamed) {
 			qualified = append(qualified, v.pieces)
 		}
 	}
@@ -95,7 +97,7 @@ func (s *subject) isNamedBy(word string) bool {
 
 // unitsOfStock are the words behind a number of pieces that say that they are in stock, as Fact.Unit has them.
 var unitsOfStock = map[string]bool{
-	"in": true, "left": true, "rema": true, "avai": true, "auf": true, "verf": true, "da": true, "übri": true, "lief": true, "en": true, "disp": true, "rest": true,
+	"in": true, "rema": true, "avai": true, "auf": true, "verf": true, "da": true, "übri": true, "lief": true, "en": true, "disp": true, "rest": true,
 }
 
 // stockVerbs are those before a number of pieces, and boundWords those that make a number the least or the most.

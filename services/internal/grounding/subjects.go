@@ -242,12 +242,7 @@ func referenceOf(candidates []candidate) reference {
 
 // isStopWord reports whether a folded word is a stop word in one of the languages that shoppers use most.
 func isStopWord(w string) bool {
-	for _, tag := range [...]string{"en", "es", "de", "fr"} {
-		if text.IsStopWord(tag, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"en", "es", "de", "fr"}, func(tag string) bool { return text.IsStopWord(tag, w) })
 }
 
 // outline is a text in clauses.

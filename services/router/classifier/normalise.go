@@ -76,7 +76,7 @@ const (
 	modelNumber = "a00"   // X200
 	code        = "a0"    // SAVE20
 	longCode    = "a0000" // a parcel's number
-	prefix      = "a-"    // what stands before the number in AB-1234, whatever the letters
+	prefix      = "a-"    // any letters before the number of AB-1234
 )
 
 // longestPrefix is how many bytes a prefix has at most.

@@ -75,18 +75,22 @@ type stemCache struct {
 // of returns the stems that begin with a letter, as the manifest has them at a version of the catalog.
 func (c *stemCache) of(ctx context.Context, m manifest, collection string, version int64, letter string) ([]string, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.stems == nil || c.collection != collection || c.version != version {
 		c.collection, c.version, c.stems = collection, version, make(map[string][]string)
 	}
-	all, ok := c.stems[letter]
-	if !ok {
-		var err error
-		if all, err = m.stems(ctx, collection, letter); err != nil {
-			return nil, err
-		}
-		c.stems[letter] = all
+	kept := c.stems // of this version; another may begin while they are read
+	all, ok := kept[letter]
+	c.mu.Unlock()
+	if ok {
+		return all, nil
 	}
+	all, err := m.stems(ctx, collection, letter)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	kept[letter] = all
+	c.mu.Unlock()
 	return all, nil
 }
 
