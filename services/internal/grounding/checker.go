@@ -61,7 +61,8 @@ func (k *Checker) Add(sentence string) Claims {
 	outline := e.subjects.outline(s)
 	first := len(k.stated)
 	shown := text.Language(k.text.String()) // a first sentence of titles may show another language than the answer's
-	for _, c := range claimsOf(s, cmp.Or(shown, e.Language), e.subjects.units) {
+	language := cmp.Or(shown, e.Language)
+	for _, c := range claimsOf(s, language, e.subjects.units) {
 		if k.left() == 0 {
 			break
 		}
@@ -84,7 +85,7 @@ func (k *Checker) Add(sentence string) Claims {
 			k.items++
 		}
 	}
-	hasNames := hasCapitalsForNames(cmp.Or(shown, e.Language)) && hasCapitalsForNames(cmp.Or(e.Language, shown))
+	hasNames := hasCapitalsForNames(language) && hasCapitalsForNames(cmp.Or(e.Language, shown))
 	var others Claims
 	if uses(famNames) {
 		others = e.subjects.unknownName(outline, k.found(first), hasNames)
@@ -94,7 +95,7 @@ func (k *Checker) Add(sentence string) Claims {
 	}
 	others = append(others, e.subjects.check(outline, k.named, k.left())...)
 	if uses(famPieces) {
-		others = append(others, e.subjects.miscounted(outline, k.named, k.stated[first:])...)
+		others = append(others, e.subjects.miscounted(outline, language, k.named, k.stated[first:])...)
 	}
 	if uses(famComparisons) {
 		others = append(others, e.subjects.compare(outline, k.named)...)

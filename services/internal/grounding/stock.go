@@ -15,14 +15,14 @@ type variantStock struct {
 
 // miscounted returns the claims of clauses that say that another number of pieces is in stock than the evidence does, but for those with a
 // fact that is rejected as it is.
-func (s *subjects) miscounted(o outline, before []*subject, facts []stated) Claims {
+func (s *subjects) miscounted(o outline, language string, before []*subject, facts []stated) Claims {
 	var out Claims
 	for i := range o.clauses {
 		c := &o.clauses[i]
 		isKnown := slices.ContainsFunc(facts, func(f stated) bool {
 			return (f.other != nil || f.made.Verdict == Unsupported) && o.clauseAt(f.claim.Start) == i
 		})
-		if of := s.miscounts(o, i, before); of != nil && !isKnown {
+		if of := s.miscounts(o, i, language, before); of != nil && !isKnown {
 			out = append(out, Claim{Start: c.start, End: c.end, Text: o.raw[c.start:c.end], Kind: Statement, Subject: of.id, Verdict: Contradicted})
 		}
 	}
@@ -31,7 +31,7 @@ func (s *subjects) miscounted(o outline, before []*subject, facts []stated) Clai
 
 // miscounts returns the product of which a clause says that other numbers of pieces are in stock than the evidence does, or nil. Several
 // variants may be counted together.
-func (s *subjects) miscounts(o outline, clause int, before []*subject) *subject {
+func (s *subjects) miscounts(o outline, clause int, language string, before []*subject) *subject {
 	c := &o.clauses[clause]
 	if !c.has("PIECES") || c.isQuestion || c.has("NOT") || sentenceHas(o.clauses, clause, "IF") {
 		return nil
@@ -61,7 +61,7 @@ func (s *subjects) miscounts(o outline, clause int, before []*subject) *subject 
 		sum += n
 	}
 	raw := o.raw[c.start:c.end]
-	for _, f := range Read(raw, text.Language(o.raw)).Facts {
+	for _, f := range Read(raw, language).Facts {
 		if n, ok := f.pieces(); ok && len(stocks) > 0 && n != sum && !slices.Contains(stocks, n) && !of.isNamedBy(raw[f.Start:f.End]) && !s.isAsked(raw[f.Start:f.End]) {
 			return of
 		}

@@ -34,3 +34,14 @@ func TestCheckComparesPiecesItemsAndTotals(t *testing.T) {
 		"La commande VR-20 ne peut être renvoyée que complète.": 0,
 	})
 }
+
+// A short sentence does not show its language, which the assignment gives.
+func TestPiecesInWordsOfTheAnswersLanguage(t *testing.T) {
+	for text, want := range map[string]int{"Quedan siete unidades de la Bandeja Olmeda.": 0, "Quedan nueve unidades de la Bandeja Olmeda.": 1} {
+		e := Evidence{Language: "es"}
+		e.AddResult("", `{"product_id":"Z-1","title":"Bandeja Olmeda","stock":7}`)
+		if got := e.Check(text).Rejected(); len(got) != want {
+			t.Errorf("Check(%q) = %+v, want %d rejected", text, got, want)
+		}
+	}
+}
