@@ -149,7 +149,7 @@ type stream struct {
 	quotes    *promptleak.Prompt
 	answers   string // the texts of all answers
 	merged    mergedText
-	last      grounding.Text // the sentence that went out last
+	said      grounding.Text // the facts of what went out
 	sentences text.Sentences
 	step      int    // of the run that the text is from
 	passed    int    // sentences that went out
@@ -203,7 +203,7 @@ func (s *stream) pass(sentence string) error {
 	space := sentence[:len(sentence)-len(strings.TrimLeftFunc(sentence, unicode.IsSpace))]
 	lines := strings.Count(space, "\n")
 	baseless := first && s.dropped > 0 && len(read.Facts) == 0 // refers to an opening that was dropped
-	if baseless || !s.evidence.Supports(read, s.last) {
+	if baseless || !s.evidence.Supports(read, s.said) {
 		s.dropped++
 		if s.dropped > 1 && s.dropped > s.passed {
 			return errInvents
@@ -218,7 +218,7 @@ func (s *stream) pass(sentence string) error {
 	}
 	s.gap = ""
 	s.passed++
-	s.last = read
+	s.said.Facts = append(s.said.Facts, read.Facts...)
 	s.output.add(sentence)
 	s.merged.add(sentence, read)
 	s.merged.facts.AddFacts(s.evidence.Meant(read)...)

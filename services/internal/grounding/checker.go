@@ -29,6 +29,7 @@ type Checker struct {
 type stated struct {
 	claim
 	made  Claim
+	about *subject // of the clause; nil: it is not known
 	other *subject // that the evidence has the claim of, and not of the subject that the text has it of
 }
 
@@ -67,8 +68,8 @@ func (k *Checker) Add(sentence string) Claims {
 			break
 		}
 		f := stated{claim: c, made: Claim{Start: c.Start + offset, End: c.end() + offset, Text: c.text, Kind: c.kind(), Verdict: Unsupported}}
-		if about := outline.subject(c.Start); about != nil {
-			f.made.Subject = about.id
+		if f.about = outline.subject(c.Start); f.about != nil {
+			f.made.Subject = f.about.id
 		}
 		if e.has(c) && !(uses(famUnits) && e.hasOtherUnit(c)) && !(uses(famArrival) && c.Unit == Time && outline.promisesArrival(c.Start) && !e.isInResults(c)) {
 			f.made.Verdict, f.made.Sources = Supported, e.sources(c)
@@ -145,12 +146,12 @@ func (k *Checker) judge(first int) Claims {
 	for i := range k.stated[first:] {
 		f := &k.stated[first+i]
 		switch {
-		case f.other != nil && !k.derivation.without(f.claim).yields(k.evidence.amounts, f.claim):
+		case f.other != nil && !k.derivation.without(f.claim).yields(nil, f.claim):
 			contradicted := f.made
 			contradicted.Verdict, contradicted.Subject = Contradicted, f.other.id
 			out = append(out, contradicted)
 			continue
-		case f.made.Verdict == Unsupported:
+		case f.made.Verdict == Unsupported && !k.evidence.subjects.swapsPercent(f.claim, f.about):
 			k.learnQuantities()
 			if rule := k.derivation.ruleOf(k.evidence, f.claim, k.named); rule != "" && uses(rule) {
 				f.made.Verdict, f.made.Sources = Supported, []Source{{Rule: rule}}

@@ -200,7 +200,14 @@ func endsSentence(gap string, words []text.Word, after text.Word, isCapital bool
 		return !isMonth(after.Text)
 	}
 	isUnit := len(words) > 1 && isNumeral(words[len(words)-2]) // "205 g."
-	return isUnit || len(words[len(words)-1].Text) > 2
+	last := words[len(words)-1].Text
+	return isUnit || len(last) > 2 || shortWords[last]
+}
+
+// shortWords are those of two letters or fewer that end sentences, unlike abbreviations.
+var shortWords = map[string]bool{
+	"an": true, "ab": true, "da": true, "zu": true, "um": true, "ja": true, "so": true, "it": true, "us": true, "me": true, "up": true, "on": true,
+	"in": true, "to": true, "la": true, "si": true, "te": true, "ti": true, "mi": true, "lo": true, "el": true, "le": true, "ca": true, "ok": true,
 }
 
 // isInfinitive reports whether a clause is a German one that goes on with the one before it.

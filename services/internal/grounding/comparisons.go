@@ -183,7 +183,7 @@ func (s *subject) valueOf(p property) (value span, unit string, ok bool) {
 		value, unit, ok = span{min(value.least, values[0]), max(value.largest, values[0])}, u, true
 		return true
 	}
-	if p == "price" || p == "total" {
+	if p == "price" || p == "total" || p == "saving" {
 		for _, t := range s.fields[string(p)] {
 			for _, f := range Read(t, "").Facts {
 				if f.currency != "" && !add(f, f.currency) {

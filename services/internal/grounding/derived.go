@@ -91,6 +91,11 @@ func (d *derivation) yieldsAmount(evidence []claim, c claim) bool {
 					return true
 				}
 			}
+			if slices.ContainsFunc(d.numbers, func(n int64) bool { // two of these and one of those
+				return n > 1 && n <= maxImplied && slices.ContainsFunc(own, func(b int64) bool { return b != a && v == n*a+b })
+			}) {
+				return true
+			}
 			if v%a == 0 && v/a <= maxImplied || slices.ContainsFunc(d.numbers, func(n int64) bool { return v == a*n }) ||
 				slices.ContainsFunc(d.percentages, func(p int64) bool {
 					part := a / 10 * p / 10_000
@@ -241,6 +246,51 @@ func (s *subjects) isOfSubjects(c claim, named []*subject) bool {
 	return false
 }
 
+// isWithSubjects reports whether a claim is an amount of the text with the price of a product that it names, or less what a code that it
+// names saves.
+func (d *derivation) isWithSubjects(c claim, named []*subject) bool {
+	for _, n := range named {
+		property, sign := property("price"), int64(1)
+		if n.kind == kindCode {
+			property, sign = "saving", -1
+		}
+		v, currency, ok := n.valueOf(property)
+		if ok && (n.kind == kindCode || n.kind == kindProduct) && sameCurrency(currency, c.currency) && slices.ContainsFunc(c.values, func(total int64) bool {
+			return slices.ContainsFunc(d.amounts, func(a claim) bool { return slices.Contains(a.values, total-sign*v.least) })
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
+// swapsPercent reports whether a claim is a percentage where the promotion that it is about, or else one of those known, has the number as
+// an amount, or the other way round. It is not derived from others then.
+func (s *subjects) swapsPercent(c claim, about *subject) bool {
+	codes := ofKind(s.list, kindCode)
+	if about != nil && about.kind == kindCode {
+		codes = []*subject{about}
+	}
+	if c.currency == "" && c.Unit != Percent {
+		return false
+	}
+	isSwapped := false
+	for _, reading := range c.readings {
+		k := reading[0]
+		swapped := key{percent, k.text}
+		if k.kind == percent {
+			swapped.kind = number
+		}
+		for _, code := range codes {
+			if len(reading) == 1 && code.facts.has(k) {
+				return false
+			}
+			isSwapped = isSwapped || len(reading) == 1 && code.facts.has(swapped)
+		}
+	}
+	return isSwapped
+}
+
 // isDaysBetween reports whether a claim is the number of days between two dates of the evidence.
 func isDaysBetween(c claim, evidence []Fact) bool {
 	p := periods[c.Unit]
@@ -271,7 +321,7 @@ func isNearly(v, exact int64) bool { return max(v-exact, exact-v) <= exact/round
 
 // isDayOf reports whether a claim is the day of a date that the evidence has: "the 21st" of 21 November.
 func isDayOf(c claim, has func(key) bool) bool {
-	if !c.IsNumber() || len(c.values) == 0 || c.values[0]%thousand != 0 || dayEndings[c.Unit] == 0 && dayArticles[c.Left] == 0 {
+	if !c.IsNumber() || c.currency != "" || len(c.values) == 0 || c.values[0]%thousand != 0 || dayEndings[c.Unit] == 0 && dayArticles[c.Left] == 0 {
 		return false
 	}
 	for month := 1; month <= 12; month++ {
@@ -348,14 +398,14 @@ func isConversion(c claim, evidence []Fact) bool {
 	}
 	larger, isLarger := largerUnits[c.Unit]
 	period, isPeriod := periods[c.Unit]
-	if !isLarger && !isPeriod {
-		return false
-	}
 	return slices.ContainsFunc(evidence, func(f Fact) bool {
 		if isLarger && f.Unit == larger.smaller {
 			return slices.ContainsFunc(f.values(), func(small int64) bool {
 				return slices.ContainsFunc(c.values, func(v int64) bool { return isRestated(v, small, larger.times) })
 			})
+		}
+		if wider, isWider := largerUnits[f.Unit]; isWider && wider.smaller == c.Unit { // 1200 g for 1.2 kg
+			return slices.ContainsFunc(f.values(), func(large int64) bool { return slices.Contains(c.values, large*wider.times) })
 		}
 		other := periods[f.Unit]
 		return isPeriod && other.unit == period.unit && slices.ContainsFunc(f.values(), func(v int64) bool {

@@ -73,7 +73,7 @@ func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 		return RuleConversion
 	case isDayOf(c, e.set.has), isDaysBetween(c, e.facts):
 		return RuleDay
-	case d.yieldsAmount(e.amounts, c), isDifference(c, e.facts), e.subjects.isOfSubjects(c, named), e.isBeyondLimit(c):
+	case d.yieldsAmount(e.amounts, c), isDifference(c, e.facts), e.subjects.isOfSubjects(c, named), d.isWithSubjects(c, named), e.isBeyondLimit(c):
 		return RuleAmount
 	case d.yieldsPercentage(e.amounts, c):
 		return RulePercentage

@@ -247,22 +247,51 @@ func (e *MergeEvidence) Check(s string, known Claims) Claims {
 	return all
 }
 
-// Meant returns the facts of the answers that a text has in other words: rounded, in another unit, or a day without its month.
+// Meant returns the facts of the answers that a text has in other words: rounded, in another unit, as "a year", as the double of a half price,
+// or a day without its month.
 func (e *MergeEvidence) Meant(t Text) []Fact {
 	var out []Fact
-	for _, f := range t.Facts {
-		if !f.IsNumber() || f.holds(e.has) && approximate[f.Left] == 0 && dayEndings[f.Unit] == 0 {
+	isHalf := hasHalf(t.raw)
+	for _, f := range append(singlePeriods(t.raw), t.Facts...) {
+		isOther := !f.holds(e.has) || approximate[f.Left] > 0 || dayEndings[f.Unit] > 0
+		if !f.IsNumber() || !isOther && !(isHalf && f.currency != "") {
 			continue
 		}
 		c := claim{Fact: f, values: f.values()}
 		for _, s := range e.sections {
 			for _, o := range s.Facts {
 				day := func(k key) bool { return o.holds(func(own key) bool { return own == k }) }
-				if isAbout(c, []claim{{Fact: o, values: o.values()}}) || isConversion(c, []Fact{o}) || o.Unit == Date && isDayOf(c, day) {
+				amount := claim{Fact: o, values: o.values()}
+				isWhole := isHalf && o.currency != "" && slices.ContainsFunc(c.values, func(v int64) bool { return slices.Contains(amount.values, 2*v) })
+				if isAbout(c, []claim{amount}) || isAboutMeasure(c, []Fact{o}) || isConversion(c, []Fact{o}) || isWhole || o.Unit == Date && isDayOf(c, day) {
 					out = append(out, o)
 				}
 			}
 		}
+	}
+	return out
+}
+
+// hasHalf reports whether a text names a half.
+func hasHalf(s string) bool {
+	return slices.ContainsFunc(text.Words(s), func(w text.Word) bool {
+		return slices.Contains([]string{"half", "halben", "halbe", "halber", "halbem", "halfte", "moitie", "mitad"}, w.Text)
+	})
+}
+
+// singlePeriods returns the periods of a text that have an article in place of a number: "a year", "within a fortnight".
+func singlePeriods(s string) []Fact {
+	var out []Fact
+	words := text.Words(s)
+	for i, w := range words {
+		f := Fact{Unit: text.Head(strings.ToLower(s[w.Start:w.End]), unitLength), readings: [][]key{{countKey(1)}}}
+		switch {
+		case w.Text == "fortnight":
+			f.Unit, f.readings = "week", [][]key{{countKey(2)}}
+		case i == 0 || !slices.Contains([]string{"a", "one", "ein", "eine", "einen", "einem", "einer", "eines", "un", "une", "una"}, words[i-1].Text) || !isPeriod(f):
+			continue
+		}
+		out = append(out, f)
 	}
 	return out
 }
@@ -300,13 +329,13 @@ func (d *derivation) ruleOfMerge(e *MergeEvidence, c claim) string {
 	switch {
 	case c.Plain && unitOf(c.Fact) == "" && e.counts.Has(c.Fact):
 		return RuleCount
-	case isDayOf(c, e.has):
+	case isDayOf(c, e.has), slices.ContainsFunc(e.sections, func(s *Section) bool { return isDaysBetween(c, s.Facts) }):
 		return RuleDay
 	case d.yieldsAmount(e.amounts, c), slices.ContainsFunc(e.sections, func(s *Section) bool { return isDifference(c, s.Facts) }):
 		return RuleAmount
 	case d.yieldsPercentage(e.amounts, c):
 		return RulePercentage
-	case isAbout(c, e.amounts), isAboutDerived(c, e.amounts):
+	case isAbout(c, e.amounts), isAboutDerived(c, e.amounts), slices.ContainsFunc(e.sections, func(s *Section) bool { return isAboutMeasure(c, s.Facts) }):
 		return RuleRounding
 	case slices.ContainsFunc(e.sections, func(s *Section) bool { return isConversion(c, s.Facts) }):
 		return RuleConversion

@@ -54,6 +54,9 @@ func (r *reader) add(f Fact, last int) {
 	if r.at > 0 {
 		f.Left = r.tokens[r.at-1].compact()
 	}
+	if r.at > 1 && f.Left == "de" && nearWords[r.tokens[r.at-2].compact()] > 0 { // près de 110 euros
+		f.Left = r.tokens[r.at-2].compact()
+	}
 	r.out.Facts = append(r.out.Facts, f)
 	r.at = last + 1
 }
@@ -320,6 +323,14 @@ func (r *reader) readings(atoms []atom) [][]key {
 	return out
 }
 
+// multiplies reports whether a sign of multiplication behind the i-th token has a number behind it.
+func (r *reader) multiplies(i int) bool {
+	if r.next(i, "") == "x" {
+		i++
+	}
+	return i+1 < len(r.tokens) && r.tokens[i+1].all(true)
+}
+
 // unit is what the number at the i-th token counts. For a percentage it also returns where its sign ends in the text.
 func (r *reader) unit(i int) (unit string, end int) {
 	after := strings.TrimLeft(r.between(i), spaces+"-")
@@ -335,6 +346,9 @@ func (r *reader) unit(i int) (unit string, end int) {
 		return Percent, r.tokens[i+2].end()
 	case unicode.Is(unicode.Sc, sign), currencies[word] != "":
 		return Money, 0
+	case (word == "x" || sign == '×') && r.multiplies(i): // 24 x 9 x 7 cm
+		unit, _ = r.unit(i + len(word) + 1)
+		return unit, 0
 	}
 	if runes := []rune(word); len(runes) > 4 {
 		word = string(runes[:4]) // day and days, Tag and Tagen

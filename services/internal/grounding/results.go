@@ -142,7 +142,11 @@ func (r resultReader) object(v gjson.Result, pointer string, of *subject) {
 	object := objectOf(v)
 	kind, id, name := object.names()
 	if kind != "" {
+		outer := of
 		of = r.e.subjects.subject(kind, id, name)
+		if kind == kindItem && outer != nil && outer.kind == kindOrder {
+			of.orders = append(of.orders, outer)
+		}
 	}
 	first := len(r.e.facts)
 	for _, f := range object {

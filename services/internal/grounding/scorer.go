@@ -29,7 +29,7 @@ type scorer struct {
 
 // labels are what a sentence may say. The last two say nothing that evidence can deny.
 var labels = strings.Fields("in_stock out_of_stock shipped delivered processing cancelled refunded can_cancel cannot_cancel can_return cannot_return " +
-	"action_claimed cheaper dearer cheapest free_shipping no_free_shipping code_valid code_expired arrives no_action none")
+	"action_claimed cheaper dearer cheapest free_shipping no_free_shipping code_valid code_expired code_not_met guaranteed arrives no_action none")
 
 // Words that stand for names and numbers.
 const (
@@ -284,7 +284,7 @@ var meanings = map[string]assertion{
 	"refunded": {topic: "refunded"}, "can_cancel": {topic: topicCan + "cancel"}, "cannot_cancel": {topic: topicCan + "cancel", denied: true},
 	"can_return": {topic: topicCan + "return"}, "cannot_return": {topic: topicCan + "return", denied: true},
 	"free_shipping": {topic: "free"}, "no_free_shipping": {topic: "free", denied: true},
-	"code_valid": {topic: "apply"}, "code_expired": {topic: "apply", denied: true},
+	"code_valid": {topic: "apply"}, "code_expired": {topic: "apply", denied: true}, "code_not_met": {topic: "apply", denied: true},
 }
 
 // isScored has the topics of labels but for statuses, whose phrases in the table are surer.
@@ -299,7 +299,7 @@ var isScored = func() map[string]bool {
 
 // kindsOf are the kinds of subjects that the other labels are about.
 var kindsOf = map[string]string{
-	"in_stock": kindProduct, "out_of_stock": kindProduct, "code_valid": kindCode, "code_expired": kindCode,
+	"in_stock": kindProduct, "out_of_stock": kindProduct, "code_valid": kindCode, "code_expired": kindCode, "code_not_met": kindCode,
 }
 
 const (
@@ -320,6 +320,7 @@ type reading struct {
 	about              []*subject
 	agreed             map[string]float64 // probabilities of what the evidence says, too, by topic
 	contradicted, acts float64
+	vouches            float64 // for a time of arrival
 	none               float64
 	words              int
 }
@@ -330,6 +331,9 @@ func (r reading) overrules(a assertion) bool {
 	_, isStatus := statuses[a.topic]
 	if !uses(famScorer) || !isStatus && !isScored[a.topic] || a.topic == "stock" && len(a.qualifiers) > 0 {
 		return false
+	}
+	if isNamed := func(n *subject) bool { return slices.Contains(r.about, n) }; len(a.about) > 0 && !slices.ContainsFunc(a.about, isNamed) {
+		return false // the sentence is about several
 	}
 	agreed := r.agreed[a.topic]
 	if r.end-r.start == 1 && (agreed >= minTrue || isScored[a.topic] && r.contradicted < minDoubtful) {
@@ -404,8 +408,10 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 	var r sentenceRead
 	var words []text.Word
 	var named []*subject
+	var all reference
 	for k := range sentence {
 		words = append(words, sentence[k].words...)
+		all.hinted = append(all.hinted, o.own[first+k].hinted...)
 		for _, n := range o.own[first+k].mentioned {
 			if !slices.Contains(named, n) {
 				named = append(named, n)
@@ -418,7 +424,7 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 	r.products = products
 	for _, kind := range []string{kindProduct, kindOrder, kindCode} {
 		of := ofKind(named, kind)
-		if last := ofKind(before, kind); len(of) == 0 && len(last) > 0 {
+		if last := ofKind(before, kind); len(of) == 0 && len(last) > 0 && !all.hintsAtOthers(last[len(last)-1]) {
 			of = last[len(last)-1:]
 		}
 		if all := ofKind(s.list, kindOrder); kind == kindOrder && len(of) == 0 && len(all) == 1 {
@@ -446,7 +452,7 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 // read compares what clauses of a sentence say with the evidence.
 func (s *subjects) read(o outline, first int, sentence []clause, before []*subject) reading {
 	said := s.says(o, first, sentence, before)
-	r := reading{start: first, end: first + len(sentence), about: said.about, acts: said.likely["action_claimed"], none: said.none, agreed: map[string]float64{}}
+	r := reading{start: first, end: first + len(sentence), about: said.about, acts: said.likely["action_claimed"], vouches: said.likely["guaranteed"], none: said.none, agreed: map[string]float64{}}
 	for i := range sentence {
 		r.words += len(sentence[i].words)
 	}

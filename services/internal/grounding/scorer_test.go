@@ -70,6 +70,7 @@ var (
 	fitDecay   = 1e-2 // L2
 	fitEpochs  = 25
 	fitDropout = 0.2 // the share of features that each pass leaves out
+	fitJoined  = 0.5 // the share of sentences that are also joined with another
 )
 
 const (
@@ -77,14 +78,45 @@ const (
 	leastSeen = 3 // sentences that have a feature
 )
 
+// joints join two sentences, by language.
+var joints = map[string][]string{"en": {"; ", ", and ", " and "}, "de": {"; ", ", und ", " und "}, "fr": {" ; ", ", et ", " et "}, "es": {"; ", ", y ", " y "}}
+
+// joined returns sentences that state two matters, as people do: some of those given, before or behind one that states nothing.
+func joined(sentences []labelled, r *rand.Rand) []labelled {
+	asides := map[string][]labelled{}
+	for _, l := range sentences {
+		if l.Supports == "none" {
+			asides[l.Language] = append(asides[l.Language], l)
+		}
+	}
+	pick := func(all []string) string { return all[r.IntN(len(all))] }
+	var out []labelled
+	for _, l := range sentences {
+		if of := asides[l.Language]; len(of) > 0 && r.Float64() < fitJoined {
+			parts := []string{strings.TrimRight(l.Text, ".!? "), strings.TrimRight(of[r.IntN(len(of))].Text, ".!? ")}
+			if r.IntN(2) == 0 {
+				slices.Reverse(parts)
+			}
+			l.Text = strings.Join(parts, pick(joints[l.Language]))
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
 // fit maximises the likelihood of the labels of sentences by AdaGrad.
 func fit(sentences []labelled) *scorer {
+	r := rand.New(rand.NewPCG(1, 2))
+	written := len(sentences)
+	sentences = append(slices.Clone(sentences), joined(sentences, r)...)
 	seen := map[uint32]int{}
 	features := make([][]feature, len(sentences))
 	for i, l := range sentences {
 		features[i] = featuresOf(l.words(), conceptsOf(l.words()))
 		for _, f := range features[i] {
-			seen[f.key]++
+			if i < written {
+				seen[f.key]++
+			}
 		}
 	}
 	m, squares := &scorer{map[uint32][]float32{}}, map[uint32][]float32{}
@@ -94,7 +126,6 @@ func fit(sentences []labelled) *scorer {
 			m.weights[f.key], squares[f.key] = make([]float32, len(labels)), make([]float32, len(labels))
 		}
 	}
-	r := rand.New(rand.NewPCG(1, 2))
 	for range fitEpochs {
 		for _, i := range r.Perm(len(sentences)) {
 			kept := slices.Clone(features[i])

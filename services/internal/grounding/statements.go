@@ -1,6 +1,7 @@
 package grounding
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode"
@@ -46,7 +47,7 @@ func assertionsOf(o outline) []assertion {
 		if c.isQuestion || sentenceHas(clauses, i, "IF") {
 			continue
 		}
-		isShipping := (c.has("SHIPPING") || len(c.words) <= maxAside && sentenceHas(clauses, i, "SHIPPING")) && !sentenceHas(clauses, i, "return")
+		isShipping := (c.has("SHIPPING") || len(c.words) <= maxAside && sentenceHas(clauses, i, "SHIPPING")) && !sentenceHas(clauses, i, "return") && !sentenceHas(clauses, i, "exchange")
 		for _, h := range c.hits {
 			topic := topicOf(h, c, refs[i], isShipping)
 			if topic == "" {
@@ -257,7 +258,7 @@ func (s *subjects) judge(a assertion) Verdict {
 	}
 	if a.topic == topicCan+"return" || a.topic == topicCan+"exchange" {
 		switch {
-		case len(a.about) == 0, a.denied && !a.isOwn, a.about[0].kind == kindItem:
+		case len(a.about) == 0, !a.isOwn && (a.denied || a.about[0].kind == kindProduct), a.about[0].kind == kindItem:
 			return Undecided
 		case a.denied: // the documents allow returns of unused or faulty goods only, so just the order decides
 			relevant = slices.DeleteFunc(relevant, func(o assertion) bool { return !o.denied && (len(o.about) == 0 || o.about[0].kind != kindOrder) })
@@ -397,6 +398,16 @@ type statement struct {
 	about  []*subject
 }
 
+// guaranteesArrival reports whether the evidence itself guarantees when something arrives.
+func (s *subjects) guaranteesArrival() bool {
+	return slices.ContainsFunc(s.said, func(o statement) bool {
+		words := text.Words(o.words)
+		return slices.ContainsFunc(hitsOf(words), func(h hit) bool { return h.topic == "SHIPPING" }) && slices.ContainsFunc(words, func(w text.Word) bool {
+			return strings.HasPrefix(w.Text, "guarant") || strings.HasPrefix(w.Text, "garant")
+		})
+	})
+}
+
 // addStatements adds what a text of the evidence says. about is what it is about where it names nothing.
 func (s *subjects) addStatements(raw string, about []*subject) {
 	o := s.outline(raw)
@@ -436,7 +447,7 @@ func statementOf(c *clause) statement {
 		}
 	}
 	for _, h := range c.hits {
-		if h.topic == "NOT" && out.denied == "" {
+		if h.topic == "NOT" && out.denied == "" && !c.isNeQue() {
 			out.denied = c.deniedBy(h)
 		}
 	}
@@ -480,34 +491,55 @@ func (c *clause) contentStems() []string {
 	})
 }
 
-// otherTerm returns the passage that a period contradicts: the one that its clause names, or nil, or else one that gives another period for
-// what the clause says. There is none if a passage gives the period itself for that.
+// otherTerm returns the passage that a period contradicts: one that gives another period for what the clause says, and shares more of its
+// words than any that gives the period itself; or else the one that the clause names. There is none if a passage gives the period for that.
 func (s *subjects) otherTerm(c *clause, period claim, named *subject) *subject {
 	stems := c.contentStems()
-	var other *subject
-	own := 0 // stems that the clause shares with one that gives its period
-	for _, t := range s.terms {
-		shared := 0
-		for _, stem := range stems {
+	shared := func(t term) (out wordSet) {
+		for i, stem := range stems {
 			if slices.Contains(t.stems, stem) {
-				shared++
+				out = out.with(i)
 			}
 		}
-		switch {
-		case t.Matches(period.Fact):
-			own = max(own, shared)
-		case shared >= minShared:
-			other = t.of
+		return out
+	}
+	var own []wordSet // of those that give the period
+	most := 0
+	for _, t := range s.terms {
+		if t.Matches(period.Fact) {
+			own = append(own, shared(t))
+			most = max(most, own[len(own)-1].len())
 		}
 	}
+	var other *subject
+	for _, t := range s.terms {
+		words := shared(t)
+		if t.Matches(period.Fact) || words.len() < minShared {
+			continue
+		}
+		if len(own) > 0 && !slices.ContainsFunc(own, func(o wordSet) bool { return !o.isPartOf(words) }) {
+			return t.of
+		}
+		other = t.of
+	}
 	switch {
-	case own >= minShared, own > 0 && named == nil:
+	case most >= minShared, most > 0 && named == nil:
 		return nil
 	case named != nil:
 		return named
 	}
 	return other
 }
+
+// wordSet is a set of the first 64 words of a clause.
+type wordSet uint64
+
+func (w wordSet) with(i int) wordSet { return w | 1<<i }
+
+func (w wordSet) len() int { return bits.OnesCount64(uint64(w)) }
+
+// isPartOf reports whether another set has all words of this one, and more.
+func (w wordSet) isPartOf(other wordSet) bool { return w&^other == 0 && w != other }
 
 // isContent reports whether a folded word says what a clause is about: a longer word or a number.
 func isContent(w string) bool {
@@ -518,6 +550,9 @@ func isContent(w string) bool {
 // deniedBy returns the stem of the first content word near behind a negation, or "".
 func (c *clause) deniedBy(n hit) string {
 	const near = 3
+	if n.at+1 < len(c.words) && isWordOf(c.words[n.at+1], "PREPOSITION") { // "but not for boots"
+		return ""
+	}
 	for i := n.at + 1; i < len(c.words) && i <= n.at+near; i++ {
 		if w := c.words[i].Text; isContent(w) && !strings.ContainsFunc(w, unicode.IsDigit) {
 			return stemOf(w)
@@ -531,7 +566,7 @@ const minShared = 2
 
 // reverses reports whether a clause denies what the evidence says of the same thing and never denies, or the other way round.
 func (s *subjects) reverses(c *clause, named []*subject) bool {
-	if c.isQuestion || c.has("IF") || c.has("ME") || isAboutButtons(c.words) {
+	if c.isQuestion || c.has("IF") || c.has("ME") || c.has("NEED") || isAboutButtons(c.words) {
 		return false
 	}
 	st := statementOf(c)
@@ -597,11 +632,13 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 	}
 	for _, r := range readings {
 		start, end := o.clauses[r.start].start, o.clauses[r.end-1].end
-		isKnown := slices.ContainsFunc(out, func(c Claim) bool { return c.Verdict >= Contradicted && c.Start >= start && c.End <= end })
+		isKnown := slices.ContainsFunc(out, func(c Claim) bool { return c.Verdict >= Contradicted && c.Start < end && start < c.End })
 		switch {
 		case isKnown:
 		case r.contradicted >= minLikely:
 			add(start, end, r.about, Contradicted)
+		case r.vouches >= minLikely && !s.guaranteesArrival():
+			add(start, end, nil, Unsupported)
 		case r.acts >= minLikely && !ClaimsAction(o.raw[start:end]) && len(out) < limit:
 			out = append(out, Claim{Start: start, End: end, Text: o.raw[start:end], Kind: Action, Verdict: Unsupported})
 		}

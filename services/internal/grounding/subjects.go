@@ -22,6 +22,7 @@ type subject struct {
 	stems    func() map[string]bool // of the words of the fields, read once
 	variants []variant
 	stocks   []variantStock
+	orders   []*subject // that have the item
 }
 
 // variant is one way in which a product comes.
@@ -132,6 +133,7 @@ func nameWord(w string) string {
 type reference struct {
 	named     []*subject // the subjects that it names, or that those before it do: one of a kind
 	mentioned []*subject // all that it may name
+	hinted    []*subject // those of which it has a word, too
 }
 
 // of returns the named subject of a kind, or nil.
@@ -150,6 +152,7 @@ const minScore = 2
 // naming returns what a clause names itself.
 func (s *subjects) naming(raw string, c *clause) reference {
 	var candidates []candidate
+	var hinted []*subject
 	last := -1 // number of the last word that is of a name
 	for i, w := range c.words {
 		of := s.byWord[nameWord(w.Text)]
@@ -161,9 +164,12 @@ func (s *subjects) naming(raw string, c *clause) reference {
 		if !isNumber && isStopWord(w.Text) {
 			continue
 		}
-		isBeside := last == i-1
+		isBeside := last >= 0 && last == i-1
 		for _, o := range of {
 			if isNumber && !isBeside && (isShort || o.kind == kindProduct || o.kind == kindPassage) {
+				if i > 0 && isArticle(c.words[i-1].Text) {
+					hinted = append(hinted, o) // "the 50 is sold out"
+				}
 				continue // a number is part of a title only beside another part
 			}
 			last = i
@@ -181,7 +187,22 @@ func (s *subjects) naming(raw string, c *clause) reference {
 			c.points = max(c.points, minScore) // a whole title, all words of which are of others, too: "Alder" beside "Alder Pro"
 		}
 	}
-	return referenceOf(candidates)
+	r := referenceOf(candidates)
+	for _, c := range candidates {
+		hinted = append(hinted, c.subject)
+	}
+	r.hinted = hinted
+	for _, item := range ofKind(r.named, kindItem) {
+		if len(item.orders) == 1 && r.of(kindOrder) == nil && !r.mentionsKind(kindOrder) {
+			r.named, r.mentioned = append(r.named, item.orders[0]), append(r.mentioned, item.orders[0])
+		}
+	}
+	return r
+}
+
+// isArticle reports whether a folded word is one before what stands for a name: "the 50", "celle de 100 cm".
+func isArticle(w string) bool {
+	return slices.Contains([]string{"the", "der", "die", "das", "den", "dem", "le", "la", "les", "de", "du", "el", "los", "las"}, w)
 }
 
 // candidate is a subject that words may name.
@@ -298,7 +319,7 @@ func (s *subjects) outline(raw string) outline {
 	out := make([]reference, len(clauses))
 	for i := range clauses {
 		c := &clauses[i]
-		out[i] = reference{named: slices.Clone(own[i].named), mentioned: slices.Clone(own[i].mentioned)}
+		out[i] = reference{named: slices.Clone(own[i].named), mentioned: slices.Clone(own[i].mentioned), hinted: own[i].hinted}
 		if i+1 < len(clauses) && clauses[i+1].inBrackets && len(own[i].mentioned) == 0 && len(own[i+1].named) > 0 && !c.inBrackets {
 			out[i] = own[i+1] // 24.90 EUR (Chalk pouch)
 		} else if i > 0 && clauses[i-1].sentence == c.sentence && !c.has("COMPARE") {
@@ -314,20 +335,25 @@ func isRow(raw string, offset int) bool {
 	return strings.HasPrefix(line, "|") || IsItem(line, ".)")
 }
 
-// inherit adds the subjects of kinds that the reference has none of.
+// inherit adds the subjects of kinds that the reference has none of, but for those of which others are hinted at.
 func (p *reference) inherit(from reference) {
 	for _, n := range from.named {
-		if !slices.ContainsFunc(p.mentioned, func(o *subject) bool { return o.kind == n.kind }) {
+		if !p.hintsAtOthers(n) && !slices.ContainsFunc(p.mentioned, func(o *subject) bool { return o.kind == n.kind }) {
 			p.named, p.mentioned = append(p.named, n), append(p.mentioned, n)
 		}
 	}
+}
+
+// hintsAtOthers reports whether the clause has words of other subjects of a kind, and none of this one.
+func (p *reference) hintsAtOthers(n *subject) bool {
+	return !slices.Contains(p.hinted, n) && slices.ContainsFunc(p.hinted, func(o *subject) bool { return o.kind == n.kind })
 }
 
 // contradicts returns the subject of a claim's clause if the evidence has the claim of another subject of its kind only, or of
 // another variant of it; or else nil.
 func (s *subjects) contradicts(in outline, c claim) *subject {
 	of, r := in.at(c.Start)
-	if !isSpecific(c) && !s.units[c.Unit] || of.has("COMPARE") || s.common.Has(c.Fact) || in.listsNames(c.Start) {
+	if !isSpecific(c) && !s.units[c.Unit] || of.has("COMPARE") || c.currency == "" && len(comparisonsOf(of.words)) > 0 || s.common.Has(c.Fact) || in.listsNames(c.Start) {
 		return nil
 	}
 	if order := r.of(kindOrder); order != nil && order.hasOtherTotal(of, c) {
@@ -486,5 +512,6 @@ var counts = map[string]bool{"pair": true, "piec": true, "left": true, "stüc": 
 // measures are the units of measures, as Fact.Unit has them, with their signs.
 var measures = map[string]string{
 	"g": "g", "gram": "g", "kg": "kg", "kilo": "kg", "mm": "mm", "cm": "cm", "zent": "cm", "m": "m", "mete": "m", "metr": "m", "mètr": "m",
+	"in": "in", "inch": "in", "zoll": "in", "pouc": "in", "pulg": "in", "ft": "ft", "feet": "ft", "lb": "lb", "lbs": "lb", "poun": "lb", "oz": "oz", "ounc": "oz",
 	"km": "km", "ml": "ml", "l": "l", "lite": "l", "litr": "l", "w": "w", "watt": "w", "h": "minute60", // as periods have it
 }

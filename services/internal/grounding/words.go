@@ -41,12 +41,19 @@ var limits = positions([]string{"under below around about over above maximum unt
 	"hasta unos alrededor máximo mínimo environ sous maximum minimum"})
 
 // approximate are the words before an amount that is rounded.
-var approximate = positions([]string{"about around roughly nearly almost approximately knapp fast rund etwa circa ca gut environ presque unos casi aproximadamente"})
+var approximate = positions([]string{
+	"about around roughly nearly almost approximately knapp fast rund etwa circa ca gut environ presque unos casi aproximadamente", nearWordsBeforeDe,
+})
+
+// nearWords are those of approximate that have "de" behind them.
+var nearWords = positions([]string{nearWordsBeforeDe})
+
+const nearWordsBeforeDe = "près autour alrededor cerca"
 
 // dayEndings and dayArticles are what stands behind and before a day whose month is not named.
 var (
 	dayEndings  = positions([]string{"st nd rd th"})
-	dayArticles = positions([]string{"le el am"})
+	dayArticles = positions([]string{"le el am dem vom zwischen between from du del"})
 )
 
 var (

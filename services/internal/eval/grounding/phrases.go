@@ -14,8 +14,8 @@ import (
 // {code}, {percent} and {price}.
 type Phrase struct {
 	Language string // base of a BCP 47 tag
-	// Supports is the fact that makes the sentence true: a key of facts, "action_claimed", "no_action" or "none". A claim of an action is
-	// never true; "no_action" and "none" state nothing that evidence can deny.
+	// Supports is the fact that makes the sentence true: a key of facts, "action_claimed", "guaranteed", "no_action" or "none". A claim of an
+	// action and a guarantee of a time of arrival are never true; "no_action" and "none" state nothing that evidence can deny.
 	Supports string
 	Text     string
 }
@@ -29,6 +29,7 @@ type evidence struct {
 	canReturn         bool
 	delivery          string // of the store's documents
 	isExpired         bool
+	isMissing         bool      // an amount for the code
 	day               time.Time // of arrival, and on which the code ends
 }
 
@@ -73,6 +74,7 @@ var facts = map[string]fact{
 	"no_free_shipping": {"", func(*evidence) {}, func(e *evidence) { e.delivery = freeDelivery }},
 	"code_valid":       {"{code}", func(*evidence) {}, func(e *evidence) { e.isExpired = true }},
 	"code_expired":     {"{code}", func(e *evidence) { e.isExpired = true }, func(*evidence) {}},
+	"code_not_met":     {"{code}", func(e *evidence) { e.isMissing = true }, func(*evidence) {}},
 }
 
 // cases returns the cases of a phrase: one that its evidence supports, and one whose evidence says the opposite.
@@ -122,8 +124,11 @@ func (p Phrase) cases(id string) ([]Case, error) {
 	switch p.Supports {
 	case "action_claimed":
 		return []Case{made("-c", "lookup_order", plainEvidence, text)}, nil
+	case "guaranteed":
+		hasLeft(&changed)
+		return []Case{made("-c", "lookup_order", changed, text)}, nil
 	case "no_action", "none":
-		changed = evidence{0, 6, changed.price, "59.00 EUR", "delivered", false, false, freeDelivery, true, changed.day}
+		changed = evidence{0, 6, changed.price, "59.00 EUR", "delivered", false, false, freeDelivery, true, false, changed.day}
 		return []Case{made("-h", "", honest, ""), made("-n", "", changed, "")}, nil
 	}
 	if !isFact {
@@ -154,6 +159,9 @@ func (e evidence) payloads(tool string) []Payload {
 	code := map[string]any{"code": "LUMEN15", "offer": "15% off all products", "eligible": true, "ends": day}
 	if e.isExpired {
 		code = map[string]any{"code": "LUMEN15", "offer": "15% off all products", "eligible": false, "refused": "expired", "explanation": "LUMEN15 ended on " + day + "."}
+	}
+	if e.isMissing {
+		code = map[string]any{"code": "LUMEN15", "offer": "15% off all products", "eligible": false, "refused": "minimum_not_met", "missing": e.price, "ends": day}
 	}
 	var out []Payload
 	for _, p := range []struct {
