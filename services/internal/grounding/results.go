@@ -271,7 +271,7 @@ func (s *subjects) assertObject(o object, of *subject) {
 			of.stocks = append(of.stocks, variantStock{options, stock.Int()})
 		}
 		if eligible := o.get("eligible"); eligible.IsBool() {
-			s.assertions = append(s.assertions, assertion{topic: "apply", denied: !eligible.Bool(), about: about})
+			s.assertions = append(s.assertions, assertion{topic: "apply", denied: !eligible.Bool(), about: about, isField: true})
 		}
 		s.assertStatus(o.get("status").Str, about)
 		s.assertAttributes(o.get("details").Str, about)

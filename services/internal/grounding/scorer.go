@@ -307,6 +307,8 @@ const (
 	minLikely = 0.8
 	// minTrue is the probability from which a sentence counts as supported by the evidence, whatever its phrases.
 	minTrue = 0.4
+	// minStatus is the probability from which a status in words that the table of topics lacks is one.
+	minStatus = 0.6
 	// maxRead is how many words a sentence of several clauses has at most that the scorer overrules phrases in: longer ones say several
 	// things, unlike those that it is fitted to.
 	maxRead = 16
@@ -369,7 +371,7 @@ func readingAt(readings []reading, clause int) reading {
 // readingOf reads the sentence that begins with a clause. A quotation contradicts nothing, since an order may be an exception to a rule.
 func (s *subjects) readingOf(o outline, first int, before []*subject) reading {
 	sentence := sentenceOf(o.clauses, first)
-	if sentence[0].isQuestion || s.quotes(sentence) || !uses(famScorer) {
+	if sentence[0].isQuestion || s.quotes(sentence) || isHeader(o, sentence) || !uses(famScorer) {
 		return reading{start: first, end: first + len(sentence)}
 	}
 	r := s.read(o, first, sentence, before)
@@ -377,6 +379,14 @@ func (s *subjects) readingOf(o outline, first int, before []*subject) reading {
 		r.contradicted = 0
 	}
 	return r
+}
+
+// isHeader reports whether a sentence is a row of a table that names nothing.
+func isHeader(o outline, sentence []clause) bool {
+	line := o.raw[strings.LastIndexByte(o.raw[:sentence[0].start], '\n')+1:]
+	return strings.HasPrefix(strings.TrimLeft(line, " \t"), "|") && !slices.ContainsFunc(sentence, func(c clause) bool {
+		return len(o.own[o.clauseAt(c.start)].mentioned) > 0
+	})
 }
 
 // agreesByClause reports whether one clause of a sentence says what the evidence says, and none by itself what it denies: a sentence that

@@ -17,6 +17,7 @@ type assertion struct {
 	qualifiers  []string   // folded words that tell variants apart, such as sizes
 	conditional bool       // it is true under a condition only
 	isOwn       bool       // its sentence names what it is about
+	isField     bool       // a field says it, which is surer than a text
 	start, end  int        // of the clause in the text, in bytes
 }
 
@@ -44,18 +45,19 @@ func assertionsOf(o outline) []assertion {
 	var out []assertion
 	for i := range clauses {
 		c := &clauses[i]
-		if c.isQuestion || sentenceHas(clauses, i, "IF") {
+		if c.isQuestion || c.has("IF") {
 			continue
 		}
+		isConditional := sentenceHas(clauses, i, "IF") // "it is on its way, if you like to follow it"
 		isShipping := (c.has("SHIPPING") || len(c.words) <= maxAside && sentenceHas(clauses, i, "SHIPPING")) && !sentenceHas(clauses, i, "return") && !sentenceHas(clauses, i, "exchange")
 		for _, h := range c.hits {
 			topic := topicOf(h, c, refs[i], isShipping)
-			if topic == "" {
+			if _, isStatus := statuses[topic]; topic == "" || isConditional && !isStatus && topic != "stock" {
 				continue
 			}
 			out = append(out, assertion{
 				topic: topic, denied: h.denies != c.denies(h), about: refs[i].named, qualifiers: qualifiersOf(o, i),
-				conditional: isConditional(clauses, i), start: c.start, end: c.end,
+				conditional: isConditional || sentenceHas(clauses, i, "LIMIT"), start: c.start, end: c.end,
 			})
 		}
 	}
@@ -170,11 +172,6 @@ func (o outline) promisesArrival(offset int) bool {
 	return c.has("ARRIVE") && !c.has("HEDGE") && !c.has("NOT") && !c.isQuestion && !sentenceHas(o.clauses, i, "IF")
 }
 
-// isConditional reports whether the sentence of a clause names a condition.
-func isConditional(clauses []clause, i int) bool {
-	return sentenceHas(clauses, i, "LIMIT") || sentenceHas(clauses, i, "IF")
-}
-
 // sentenceHas reports whether the sentence of a clause has a phrase of a topic.
 func sentenceHas(clauses []clause, i int, topic string) bool {
 	sentence := sentenceOf(clauses, i)
@@ -256,6 +253,10 @@ func (s *subjects) judge(a assertion) Verdict {
 	if a.topic == "free" {
 		return judgeFree(a, relevant)
 	}
+	isField := func(o assertion) bool { return o.isField && !isAboutOthers(a.about, o.about) }
+	if len(a.about) > 0 && slices.ContainsFunc(relevant, isField) {
+		relevant = slices.DeleteFunc(relevant, func(o assertion) bool { return !isField(o) })
+	}
 	if a.topic == topicCan+"return" || a.topic == topicCan+"exchange" {
 		switch {
 		case len(a.about) == 0, !a.isOwn && (a.denied || a.about[0].kind == kindProduct), a.about[0].kind == kindItem:
@@ -315,19 +316,36 @@ func judgeFree(a assertion, relevant []assertion) Verdict {
 
 // assertStatus adds what an order's status says.
 func (s *subjects) assertStatus(status string, about []*subject) {
-	words := text.Words(strings.ReplaceAll(status, "_", " "))
-	for _, h := range hitsOf(words) {
-		if _, isStatus := statuses[h.topic]; !isStatus {
-			continue
-		}
-		for _, topic := range append(slices.Clone(statuses[h.topic]), h.topic) {
-			s.assertions = append(s.assertions, assertion{topic: topic, about: about})
-		}
-		for _, topic := range excludes[h.topic] {
-			s.assertions = append(s.assertions, assertion{topic: topic, denied: true, about: about})
-		}
+	topic := statusOf(text.Words(strings.ReplaceAll(status, "_", " ")))
+	if topic == "" {
 		return
 	}
+	for _, topic := range append(slices.Clone(statuses[topic]), topic) {
+		s.assertions = append(s.assertions, assertion{topic: topic, about: about})
+	}
+	for _, topic := range excludes[topic] {
+		s.assertions = append(s.assertions, assertion{topic: topic, denied: true, about: about})
+	}
+}
+
+// statusOf returns the topic of a status by the table, or else by the scorer, or "".
+func statusOf(words []text.Word) string {
+	for _, h := range hitsOf(words) {
+		if _, isStatus := statuses[h.topic]; isStatus {
+			return h.topic
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	scored, _ := scorable(words, func(text.Word) []*subject { return nil })
+	scored = append([]string{orderWord}, scored...)
+	for l, p := range fitted().score(featuresOf(scored, conceptsOf(scored))) {
+		if _, isStatus := statuses[labels[l]]; isStatus && p >= minStatus {
+			return labels[l]
+		}
+	}
+	return ""
 }
 
 // assertAttributes adds the attributes that a product has or has not: "hood no; length knee".
@@ -591,7 +609,7 @@ func (s *subjects) reverses(c *clause, named []*subject) bool {
 		if (st.denied != "") == (o.denied != "") && shared > 0 || (st.denied == stem) == (o.denied == stem) {
 			return false
 		}
-		isReversed = isReversed || shared >= minShared
+		isReversed = isReversed || shared >= 1
 	}
 	return isReversed
 }

@@ -188,6 +188,9 @@ func (s *subjects) naming(raw string, c *clause) reference {
 		}
 	}
 	r := referenceOf(candidates)
+	if len(candidates) == 0 && len(hinted) == 1 {
+		r.named, r.mentioned = slices.Clone(hinted), slices.Clone(hinted)
+	}
 	for _, c := range candidates {
 		hinted = append(hinted, c.subject)
 	}
