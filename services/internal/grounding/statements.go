@@ -1,6 +1,7 @@
 package grounding
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"strings"
@@ -579,10 +580,11 @@ func (c *clause) deniedBy(n hit) string {
 	return ""
 }
 
-// minShared is how many other words of content a clause must share with one of the evidence, to speak of the same.
+// minShared is how many words of content a clause must share with a passage, to speak of the same.
 const minShared = 2
 
-// reverses reports whether a clause denies what the evidence says of the same thing and never denies, or the other way round.
+// reverses reports whether a clause denies what the evidence says of the same thing, or says what it denies: one of its statements has the
+// word that is denied and another one of the clause, and no statement that agrees on that word shares as much.
 func (s *subjects) reverses(c *clause, named []*subject) bool {
 	if c.isQuestion || c.has("IF") || c.has("ME") || c.has("NEED") || isAboutButtons(c.words) {
 		return false
@@ -591,27 +593,37 @@ func (s *subjects) reverses(c *clause, named []*subject) bool {
 	if st.denied == "" && c.has("NOT") {
 		return false
 	}
-	isReversed := false
 	for _, o := range s.said {
-		stem := st.denied
-		if stem == "" {
-			stem = o.denied
-		}
-		if stem == "" || !slices.Contains(st.stems, stem) || !slices.Contains(o.stems, stem) || isAboutOthers(named, o.about) {
+		stem := cmp.Or(st.denied, o.denied)
+		if stem == "" || (st.denied == stem) == (o.denied == stem) || isAboutOthers(named, o.about) {
 			continue
 		}
-		shared := 0
-		for _, w := range st.stems {
-			if w != stem && slices.Contains(o.stems, w) {
-				shared++
-			}
+		against := st.shared(o, stem)
+		if against.len() < minShared {
+			continue
 		}
-		if (st.denied != "") == (o.denied != "") && shared > 0 || (st.denied == stem) == (o.denied == stem) {
-			return false
+		agrees := func(other statement) bool {
+			words := st.shared(other, stem)
+			return (st.denied == stem) == (other.denied == stem) && words != 0 && !words.isPartOf(against)
 		}
-		isReversed = isReversed || shared >= 1
+		if !slices.ContainsFunc(s.said, agrees) {
+			return true
+		}
 	}
-	return isReversed
+	return false
+}
+
+// shared returns which words of a statement another one has, too, if both have a stem: all but that one.
+func (st statement) shared(o statement, stem string) (out wordSet) {
+	if !slices.Contains(st.stems, stem) || !slices.Contains(o.stems, stem) {
+		return 0
+	}
+	for i, w := range st.stems {
+		if w != stem && slices.Contains(o.stems, w) {
+			out = out.with(i)
+		}
+	}
+	return out
 }
 
 // check returns the claims of what a text asserts and denies, and of what it reverses, at most limit. before are the subjects that the text
