@@ -320,6 +320,7 @@ const (
 type reading struct {
 	start, end         int // numbers of its clauses
 	about              []*subject
+	several            []string           // kinds of which it names several
 	agreed             map[string]float64 // probabilities of what the evidence says, too, by topic
 	contradicted, acts float64
 	vouches            float64 // for a time of arrival
@@ -334,8 +335,8 @@ func (r reading) overrules(a assertion) bool {
 	if !uses(famScorer) || !isStatus && !isScored[a.topic] || a.topic == "stock" && len(a.qualifiers) > 0 {
 		return false
 	}
-	if isNamed := func(n *subject) bool { return slices.Contains(r.about, n) }; len(a.about) > 0 && !slices.ContainsFunc(a.about, isNamed) {
-		return false // the sentence is about several
+	if slices.ContainsFunc(a.about, func(n *subject) bool { return slices.Contains(r.several, n.kind) }) {
+		return false
 	}
 	agreed := r.agreed[a.topic]
 	if r.end-r.start == 1 && (agreed >= minTrue || isScored[a.topic] && r.contradicted < minDoubtful) {
@@ -408,6 +409,7 @@ func (s *subjects) agreesByClause(o outline, r reading, before []*subject) bool 
 // sentenceRead is a sentence as the scorer reads it.
 type sentenceRead struct {
 	about    []*subject // one of a kind: that it names, or that the text named last
+	several  []string   // kinds of which its clauses name several
 	products []*subject // that it names, in order
 	likely   map[string]float64
 	none     float64 // the probability that it says nothing that evidence can deny
@@ -417,11 +419,12 @@ type sentenceRead struct {
 func (s *subjects) says(o outline, first int, sentence []clause, before []*subject) sentenceRead {
 	var r sentenceRead
 	var words []text.Word
-	var named []*subject
+	var named, sure []*subject
 	var all reference
 	for k := range sentence {
 		words = append(words, sentence[k].words...)
 		all.hinted = append(all.hinted, o.own[first+k].hinted...)
+		sure = append(sure, o.own[first+k].named...)
 		for _, n := range o.own[first+k].mentioned {
 			if !slices.Contains(named, n) {
 				named = append(named, n)
@@ -443,6 +446,9 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 		if len(of) == 1 {
 			r.about = append(r.about, of[0])
 		}
+		if len(ofKind(sure, kind)) > 1 {
+			r.several = append(r.several, kind)
+		}
 	}
 	r.likely = map[string]float64{}
 	for l, p := range fitted().score(featuresOf(scored, conceptsOf(scored))) {
@@ -462,7 +468,7 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 // read compares what clauses of a sentence say with the evidence.
 func (s *subjects) read(o outline, first int, sentence []clause, before []*subject) reading {
 	said := s.says(o, first, sentence, before)
-	r := reading{start: first, end: first + len(sentence), about: said.about, acts: said.likely["action_claimed"], vouches: said.likely["guaranteed"], none: said.none, agreed: map[string]float64{}}
+	r := reading{start: first, end: first + len(sentence), about: said.about, several: said.several, acts: said.likely["action_claimed"], vouches: said.likely["guaranteed"], none: said.none, agreed: map[string]float64{}}
 	for i := range sentence {
 		r.words += len(sentence[i].words)
 	}

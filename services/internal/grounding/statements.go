@@ -57,7 +57,7 @@ func assertionsOf(o outline) []assertion {
 				continue
 			}
 			out = append(out, assertion{
-				topic: topic, denied: h.denies != c.denies(h), about: refs[i].named, qualifiers: qualifiersOf(o, i),
+				topic: topic, denied: h.denies != (c.denies(h) || i+1 < len(clauses) && clauses[i+1].isNo(c)), about: refs[i].named, qualifiers: qualifiersOf(o, i),
 				conditional: isConditional || sentenceHas(clauses, i, "LIMIT"), start: c.start, end: c.end,
 			})
 		}
@@ -93,6 +93,11 @@ func (c *clause) denies(h hit) bool {
 		}
 	}
 	return false
+}
+
+// isNo reports whether a clause is only a no to the one before it: "returnable: no".
+func (c *clause) isNo(before *clause) bool {
+	return len(c.words) == 1 && c.sentence == before.sentence && isWordOf(c.words[0], "NO")
 }
 
 func isOnly(w string) bool {
@@ -631,6 +636,7 @@ func (st statement) shared(o statement, stem string) (out wordSet) {
 func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 	var out Claims
 	decided := map[int]bool{} // starts of clauses
+	denied := map[int]bool{}  // of those with a phrase that denies something, and rightly
 	add := func(start, end int, about []*subject, v Verdict) {
 		c := Claim{Start: start, End: end, Text: o.raw[start:end], Kind: Statement, Verdict: v}
 		if len(about) > 0 {
@@ -649,6 +655,7 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 			v = Undecided
 		}
 		decided[a.start] = decided[a.start] || v != Undecided
+		denied[a.start] = denied[a.start] || v == Supported && a.denied
 		add(a.start, a.end, a.about, v)
 	}
 	for i := range o.clauses {
@@ -664,10 +671,10 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 		start, end := o.clauses[r.start].start, o.clauses[r.end-1].end
 		isKnown := slices.ContainsFunc(out, func(c Claim) bool { return c.Verdict >= Contradicted && c.Start < end && start < c.End })
 		switch {
-		case isKnown:
+		case isKnown, r.end-r.start == 1 && denied[start]: // the scorer misses some denials
 		case r.contradicted >= minLikely:
 			add(start, end, r.about, Contradicted)
-		case r.vouches >= minLikely && !s.guaranteesArrival():
+		case r.vouches >= minLikely && len(ofKind(r.about, kindOrder)) > 0 && !s.guaranteesArrival():
 			add(start, end, nil, Unsupported)
 		case r.acts >= minLikely && !ClaimsAction(o.raw[start:end]) && len(out) < limit:
 			out = append(out, Claim{Start: start, End: end, Text: o.raw[start:end], Kind: Action, Verdict: Unsupported})

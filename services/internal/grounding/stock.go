@@ -33,7 +33,7 @@ func (s *subjects) miscounted(o outline, language string, before []*subject, fac
 // variants may be counted together.
 func (s *subjects) miscounts(o outline, clause int, language string, before []*subject) *subject {
 	c := &o.clauses[clause]
-	if !c.has("PIECES") || c.isQuestion || c.has("NOT") || sentenceHas(o.clauses, clause, "IF") {
+	if !c.has("PIECES") || c.isQuestion || c.has("NOT") || hasIf(sentenceOf(o.clauses, clause), language) {
 		return nil
 	}
 	of := o.refs[clause].of(kindProduct)
@@ -67,6 +67,13 @@ func (s *subjects) miscounts(o outline, clause int, language string, before []*s
 		}
 	}
 	return nil
+}
+
+// hasIf reports whether clauses have a word for a condition that is no number in their language: "once" is eleven in Spanish.
+func hasIf(clauses []clause, language string) bool {
+	return slices.ContainsFunc(clauses, func(c clause) bool {
+		return slices.ContainsFunc(c.hits, func(h hit) bool { return h.topic == "IF" && numerals[language][h.words[0]] == 0 })
+	})
 }
 
 // isAsked reports whether people wrote a word.
