@@ -83,7 +83,7 @@ func (e *MergeEvidence) AddAnswer(answer string, titles []string) *Section {
 		if f.Unit != "" {
 			e.units[f.Unit] = true
 		}
-		if f.Unit == Money && f.IsNumber() {
+		if f.currency != "" && f.IsNumber() {
 			prices++
 			e.amounts = append(e.amounts, claim{Fact: f, values: f.values()})
 		}
@@ -185,6 +185,7 @@ func (e *MergeEvidence) supportsFacts(t, before Text) bool {
 	for _, f := range before.Facts { // "Together they are 100 EUR."
 		said.learn(claim{Fact: f, values: f.values()})
 	}
+	open = slices.DeleteFunc(open, func(c claim) bool { return said.isQuantity(c, open) })
 	for _, c := range open {
 		if said.ruleOfMerge(e, c) == "" {
 			return false
@@ -192,6 +193,22 @@ func (e *MergeEvidence) supportsFacts(t, before Text) bool {
 		said.learn(c)
 	}
 	return true
+}
+
+// isQuantity reports whether a claim is a number of pieces by which one of some amounts is a multiple of one that is known, and learns it:
+// "two bags are 78 EUR".
+func (d *derivation) isQuantity(c claim, amounts []claim) bool {
+	if len(c.values) == 0 || c.currency != "" || unitOf(c.Fact) != "" || c.values[0] > maxImplied*thousand {
+		return false
+	}
+	n := c.values[0] / thousand
+	is := slices.ContainsFunc(amounts, func(a claim) bool {
+		return a.currency != "" && slices.ContainsFunc(d.amounts, func(one claim) bool { return n > 1 && slices.Contains(a.values, n*one.values[0]) })
+	})
+	if is {
+		d.learn(c)
+	}
+	return is
 }
 
 // Check returns the claims of a reply. known are the claims of the answers: a claim that an answer makes, too, has its verdict and
@@ -253,7 +270,7 @@ func (e *MergeEvidence) Meant(t Text) []Fact {
 	var out []Fact
 	isHalf := hasHalf(t.raw)
 	for _, f := range append(singlePeriods(t.raw), t.Facts...) {
-		isOther := !f.holds(e.has) || approximate[f.Left] > 0 || dayEndings[f.Unit] > 0
+		isOther := !f.holds(e.has) || isPeriod(f) || approximate[f.Left] > 0 || dayEndings[f.Unit] > 0
 		if !f.IsNumber() || !isOther && !(isHalf && f.currency != "") {
 			continue
 		}

@@ -107,7 +107,7 @@ func (s *subjects) newName(o outline, clause, price int, hasNames bool) (first, 
 		}
 		isWithin := (k > 0 || !startsSentence) && !strings.ContainsAny(text.HeadBytes(o.raw[w.End:], 1), ":")
 		switch {
-		case k+1 < len(words) && s.isUnknownName(o.raw, words[k+1]):
+		case k+1 < len(words) && s.isUnknownName(o.raw, words[k+1]) && (hasNames || k > 0 || !startsSentence):
 			return k, k + 2
 		case hasNames && isWithin:
 			return k, k + 1

@@ -48,6 +48,16 @@ func (r *reader) listMark() bool {
 // ordinals may stand between a day and its month.
 const ordinals = " st nd rd th er º ª de of du d "
 
+// ordinal passes over a number with a sign that makes it one of a list: "the 2.º parcel".
+func (r *reader) ordinal() bool {
+	t := r.tokens[r.at]
+	if len(t.atoms) > 1 || !CountsItems(t.atoms[0].text) || !strings.HasPrefix(strings.TrimPrefix(r.text[t.end():], "."), "º") && !strings.HasPrefix(strings.TrimPrefix(r.text[t.end():], "."), "ª") {
+		return false
+	}
+	r.at++
+	return true
+}
+
 // dayThenMonth reads a date such as 3 May, 3rd of May, 3. Mai and 3 de mayo.
 func (r *reader) dayThenMonth() bool {
 	t := r.tokens[r.at]

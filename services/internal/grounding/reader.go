@@ -209,7 +209,7 @@ func codeParts(t token) []key {
 
 // number reads a token of digits with what belongs to it: the month, the percent sign, the currency, the hour's mark.
 func (r *reader) number() {
-	if r.listMark() || r.dayThenMonth() {
+	if r.listMark() || r.dayThenMonth() || r.ordinal() {
 		return
 	}
 	first, last := r.at, r.at

@@ -415,8 +415,8 @@ type sentenceRead struct {
 	none     float64 // the probability that it says nothing that evidence can deny
 }
 
-// says returns what clauses of a sentence may say, with the probabilities.
-func (s *subjects) says(o outline, first int, sentence []clause, before []*subject) sentenceRead {
+// says returns what clauses of a sentence may say, with the probabilities. Rules of the evidence are not of the only order.
+func (s *subjects) says(o outline, first int, sentence []clause, before []*subject, isEvidence bool) sentenceRead {
 	var r sentenceRead
 	var words []text.Word
 	var named, sure []*subject
@@ -440,10 +440,11 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 		if last := ofKind(before, kind); len(of) == 0 && len(last) > 0 && !all.hintsAtOthers(last[len(last)-1]) {
 			of = last[len(last)-1:]
 		}
-		if all := ofKind(s.list, kindOrder); kind == kindOrder && len(of) == 0 && len(all) == 1 {
+		if all := ofKind(s.list, kindOrder); kind == kindOrder && len(of) == 0 && len(all) == 1 && !isEvidence {
 			of = all // "you can still send it back"
 		}
-		if len(of) == 1 {
+		isLater := len(sentence) > 1 && len(ofKind(before, kind)) > 0 && !o.own[first].mentionsKind(kind) // "it is sold out; the other one is not"
+		if len(of) == 1 && !(isLater && len(ofKind(named, kind)) > 0) {
 			r.about = append(r.about, of[0])
 		}
 		if len(ofKind(sure, kind)) > 1 {
@@ -467,7 +468,7 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 
 // read compares what clauses of a sentence say with the evidence.
 func (s *subjects) read(o outline, first int, sentence []clause, before []*subject) reading {
-	said := s.says(o, first, sentence, before)
+	said := s.says(o, first, sentence, before, false)
 	r := reading{start: first, end: first + len(sentence), about: said.about, several: said.several, acts: said.likely["action_claimed"], vouches: said.likely["guaranteed"], none: said.none, agreed: map[string]float64{}}
 	for i := range sentence {
 		r.words += len(sentence[i].words)
@@ -505,7 +506,7 @@ func (s *subjects) addLikely(o outline) {
 	var before []*subject
 	for i := 0; i < len(o.clauses); {
 		sentence := sentenceOf(o.clauses, i)
-		said := s.says(o, i, sentence, before)
+		said := s.says(o, i, sentence, before, true)
 		for label, p := range said.likely {
 			if a, isAssertion := meanings[label]; isAssertion && p >= minTrue {
 				a.about = said.about

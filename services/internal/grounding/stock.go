@@ -37,7 +37,7 @@ func (s *subjects) miscounts(o outline, clause int, language string, before []*s
 		return nil
 	}
 	of := o.refs[clause].of(kindProduct)
-	if last := ofKind(before, kindProduct); of == nil && len(last) > 0 && !o.refs[clause].mentionsKind(kindProduct) {
+	if last := ofKind(before, kindProduct); of == nil && len(last) > 0 && !o.hintsAtOthers(clause, last[len(last)-1]) {
 		of = last[len(last)-1] // "Five of them are in stock"
 	}
 	if of == nil {

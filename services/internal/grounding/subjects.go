@@ -352,6 +352,16 @@ func (p *reference) hintsAtOthers(n *subject) bool {
 	return !slices.Contains(p.hinted, n) && slices.ContainsFunc(p.hinted, func(o *subject) bool { return o.kind == n.kind })
 }
 
+// hintsAtOthers reports whether the sentence of a clause mentions or hints at others of a subject's kind.
+func (o outline) hintsAtOthers(clause int, n *subject) bool {
+	for i := range o.clauses {
+		if o.clauses[i].sentence == o.clauses[clause].sentence && (o.refs[i].mentionsKind(n.kind) || o.own[i].hintsAtOthers(n)) {
+			return true
+		}
+	}
+	return false
+}
+
 // contradicts returns the subject of a claim's clause if the evidence has the claim of another subject of its kind only, or of
 // another variant of it; or else nil.
 func (s *subjects) contradicts(in outline, c claim) *subject {
@@ -515,6 +525,6 @@ var counts = map[string]bool{"pair": true, "piec": true, "left": true, "stüc": 
 // measures are the units of measures, as Fact.Unit has them, with their signs.
 var measures = map[string]string{
 	"g": "g", "gram": "g", "kg": "kg", "kilo": "kg", "mm": "mm", "cm": "cm", "zent": "cm", "m": "m", "mete": "m", "metr": "m", "mètr": "m",
-	"in": "in", "inch": "in", "zoll": "in", "pouc": "in", "pulg": "in", "ft": "ft", "feet": "ft", "lb": "lb", "lbs": "lb", "poun": "lb", "oz": "oz", "ounc": "oz",
+	"inch": "in", "zoll": "in", "pouc": "in", "pulg": "in", "ft": "ft", "feet": "ft", "lb": "lb", "lbs": "lb", "poun": "lb", "oz": "oz", "ounc": "oz",
 	"km": "km", "ml": "ml", "l": "l", "lite": "l", "litr": "l", "w": "w", "watt": "w", "h": "minute60", // as periods have it
 }
