@@ -183,7 +183,7 @@ func (s *subject) valueOf(p property) (value span, unit string, ok bool) {
 		value, unit, ok = span{min(value.least, values[0]), max(value.largest, values[0])}, u, true
 		return true
 	}
-	if p == "price" || p == "total" || p == "saving" {
+	if p == "price" || p == "total" || p == "saving" || p == "missing" {
 		for _, t := range s.fields[string(p)] {
 			for _, f := range Read(t, "").Facts {
 				if f.currency != "" && !add(f, f.currency) {
@@ -266,7 +266,7 @@ func (s *subjects) judgeComparison(o outline, number int, how comparison, before
 		}
 	case product == nil:
 		return Undecided, nil
-	case how.isMost:
+	case how.isMost && !sentenceHas(o.clauses, number, "BOTH"):
 		others = s.list
 	}
 	value, unit, ok := product.valueOf(how.property)

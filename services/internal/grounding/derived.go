@@ -264,6 +264,16 @@ func (d *derivation) isWithSubjects(c claim, named []*subject) bool {
 	return false
 }
 
+// isWithCart reports whether a claim is the subtotal of the cart with something more that the text names.
+func (d *derivation) isWithCart(e *Evidence, c claim, named []*subject) bool {
+	return c.currency != "" && len(c.values) > 0 && slices.ContainsFunc(e.carts, func(cart claim) bool {
+		more := c
+		more.values = []int64{c.values[0] - cart.values[0]}
+		isNamed := slices.ContainsFunc(d.amounts, func(a claim) bool { return shareOne(a.values, more.values) })
+		return sameCurrency(cart.currency, c.currency) && more.values[0] > 0 && (isNamed || d.yieldsAmount(nil, more) || e.subjects.isOfSubjects(more, named))
+	})
+}
+
 // swapsPercent reports whether a claim is a percentage where the promotion that it is about, or else one of those known, has the number as
 // an amount, or the other way round. It is not derived from others then.
 func (s *subjects) swapsPercent(c claim, about *subject) bool {

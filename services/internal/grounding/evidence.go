@@ -35,6 +35,7 @@ type Evidence struct {
 	// bare are numbers without a currency that may be amounts, in thousandths.
 	bare     []int64
 	limits   []claim // amounts that something depends on
+	carts    []claim // subtotals of carts
 	subjects subjects
 }
 
@@ -73,7 +74,7 @@ func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 		return RuleConversion
 	case isDayOf(c, e.set.has), isDaysBetween(c, e.facts):
 		return RuleDay
-	case d.yieldsAmount(e.amounts, c), isDifference(c, e.facts), e.subjects.isOfSubjects(c, named), d.isWithSubjects(c, named), e.isBeyondLimit(c):
+	case d.yieldsAmount(e.amounts, c), isDifference(c, e.facts), e.subjects.isOfSubjects(c, named), d.isWithSubjects(c, named), d.isWithCart(e, c, named), e.isBeyondLimit(c):
 		return RuleAmount
 	case d.yieldsPercentage(e.amounts, c):
 		return RulePercentage

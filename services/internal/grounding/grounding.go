@@ -190,7 +190,25 @@ func (s *Set) AddFacts(facts ...Fact) {
 			s.add(reading...)
 		}
 		s.add(f.also...)
+		for _, k := range f.measures() {
+			s.add(k)
+		}
 	}
+}
+
+// measures returns a number with its unit, if that is one of a period or a measure.
+func (f Fact) measures() []key {
+	unit := unitOf(f)
+	if unit == "" {
+		return nil
+	}
+	var out []key
+	for _, reading := range f.readings {
+		if len(reading) == 1 && reading[0].kind == number {
+			out = append(out, key{measured, reading[0].text + unit})
+		}
+	}
+	return out
 }
 
 func (s *Set) add(keys ...key) {
@@ -217,8 +235,9 @@ const (
 	money               // a currency, or the sign that several share
 	day                 // of a month
 	month
-	weekday // from 1, Monday
-	clock   // a time of day
+	weekday  // from 1, Monday
+	clock    // a time of day
+	measured // a number with its unit
 )
 
 func numberKey(decimal string) key { return key{number, decimal} }

@@ -154,7 +154,11 @@ func (r resultReader) object(v gjson.Result, pointer string, of *subject) {
 			r.keys[f.key] = true
 			r.e.set.Add(Read(f.key, ""))
 		}
+		before := len(r.e.amounts)
 		r.value(f.value, pointer+"/"+pointerEscaper.Replace(f.key), of)
+		if strings.HasSuffix(f.key, "subtotal") {
+			r.e.carts = append(r.e.carts, r.e.amounts[before:]...)
+		}
 	}
 	r.e.subjects.assertObject(object, of)
 	if kind == "" {

@@ -466,6 +466,19 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 	return r
 }
 
+// statesMissing reports whether a sentence gives the amount that its code still asks for.
+func (r sentenceRead) statesMissing(o outline, sentence []clause) bool {
+	for _, code := range ofKind(r.about, kindCode) {
+		missing, currency, ok := code.valueOf("missing")
+		for _, f := range Read(o.raw[sentence[0].start:min(len(o.raw), sentence[len(sentence)-1].end+len(" EUR"))], "").Facts {
+			if ok && sameCurrency(f.currency, currency) && slices.Contains(f.values(), missing.least) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // read compares what clauses of a sentence say with the evidence.
 func (s *subjects) read(o outline, first int, sentence []clause, before []*subject) reading {
 	said := s.says(o, first, sentence, before, false)
@@ -487,7 +500,9 @@ func (s *subjects) read(o outline, first int, sentence []clause, before []*subje
 			}
 		case label == "cheapest" && len(said.products) == 1:
 			v = s.compareAll(said.products[0], before, &sentence[0])
-		case isAssertion && !(a.topic == "apply" && sentenceHas(o.clauses, first, "IF")): // "it runs until May if you like to use it"
+		case label == "refunded" && sentenceHas(o.clauses, first, "FUTURE"):
+		case isAssertion && a.topic == "apply" && (sentenceHas(o.clauses, first, "IF") || said.statesMissing(o, sentence)): // "it runs until May if you like to use it"
+		case isAssertion:
 			a.about, a.isOwn = said.about, true
 			v = s.judge(a)
 		}

@@ -386,8 +386,9 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 		return nil // a small number may count anything
 	}
 	var named *subject
+	measures := c.measures()
 	for _, o := range s.list {
-		if !has(o) {
+		if !has(o) || len(measures) > 0 && !slices.ContainsFunc(measures, o.facts.has) {
 			continue
 		}
 		named = r.of(o.kind)
