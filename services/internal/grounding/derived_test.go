@@ -64,3 +64,67 @@ func TestAnswersDeriveAsPeopleDo(t *testing.T) {
 		}
 	}
 }
+
+func TestAnswersDeriveFromTheCartAndItsCodes(t *testing.T) {
+	const results = `{"items":[{"product_id":"B","title":"Varn Orb","price":"16.75 EUR","quantity":2}],"subtotal":"33.50 EUR",` +
+		`"products":[{"product_id":"A","title":"Hollin press","price":"74.00 EUR"}],` +
+		`"promotions":[{"code":"FOLIO6","offer":"6.00 EUR off","eligible":true,"saving":"6.00 EUR"},` +
+		`{"code":"HALF15","offer":"15% off presses","eligible":false,"refused":"minimum_not_met","missing":"26.50 EUR"}]}`
+	checkRejected(t, results, map[string]int{
+		"The Hollin press costs 74.00 EUR, which would bring your cart to 107.50 EUR.": 0,
+		"The Hollin press costs 74.00 EUR, which would bring your cart to 117.50 EUR.": 1,
+		"You are at 33.50 EUR, or 27.50 EUR with FOLIO6.":                              0,
+		"You are at 33.50 EUR, or 26.00 EUR with FOLIO6.":                              1,
+		"HALF15 takes 15 EUR off presses.":                                             1,
+		"HALF15 takes 15% off presses, but 26.50 EUR are missing for it.":              0,
+	})
+}
+
+func TestMergesSayAsPeopleDo(t *testing.T) {
+	var e MergeEvidence
+	e.AddAnswer("The Varn Orb costs £89.99 and weighs 4.96 kg. It measures 24 x 9 x 7 cm and takes 1.2 kg; 2 are in stock.", []string{"Varn Orb"})
+	e.AddAnswer("It was sent on 20 November 2026 and arrives on 24 November 2026. The bag costs £8.95, delivery £5.50.", nil)
+	before := e.Read("The bag is £8.95, delivery £5.50.")
+	for text, want := range map[string]bool{
+		"It costs about £90.":                               true,
+		"Elle coûte près de 90 £.":                          true,
+		"Elle coûte autour de 70 £.":                        false,
+		"It weighs nearly 5 kg.":                            true,
+		"It measures 240 x 90 x 70 mm.":                     true,
+		"It measures 260 x 90 x 70 mm.":                     false,
+		"It takes 1200 g.":                                  true,
+		"It arrives four days later.":                       true,
+		"It arrives six days later.":                        false,
+		"Two bags and delivery are £23.40.":                 true,
+		"Two bags are £17.90.":                              true,
+		"Two bags are £18.90.":                              false,
+		"Zwischen dem 20. und dem 24. November 2026.":       true,
+		"Ya tiene el 1.º, el 2.º llega el 24 de noviembre.": true,
+	} {
+		if got := e.Supports(e.Read("\n"+text), before); got != want {
+			t.Errorf("Supports(%q) = %v", text, got)
+		}
+	}
+}
+
+// Meant finds what a text has of the answers in other words.
+func TestMeant(t *testing.T) {
+	var e MergeEvidence
+	e.AddAnswer("The warranty is 12 months, returns take 14 days. It costs 74.00 EUR instead of 148.00 EUR and weighs 4.96 kg.", nil)
+	for text, want := range map[string]string{
+		"The warranty is a year.":          "12",
+		"Send it back within a fortnight.": "14",
+		"Vous avez deux semaines.":         "14",
+		"It is half price, at 74 EUR.":     "148.00 EUR",
+		"It weighs about 5 kg.":            "4.96",
+		"It is 74 EUR.":                    "",
+	} {
+		got := ""
+		for _, f := range e.Meant(e.Read(text)) {
+			got += e.answers[0].text[f.Start:f.End]
+		}
+		if got != want {
+			t.Errorf("Meant(%q) = %q, want %q", text, got, want)
+		}
+	}
+}

@@ -307,6 +307,8 @@ const (
 	minLikely = 0.8
 	// minTrue is the probability from which a sentence counts as supported by the evidence, whatever its phrases.
 	minTrue = 0.4
+	// minVouched is the probability from which a sentence vouches for a time of arrival, which it states in any case.
+	minVouched = 0.5
 	// minStatus is the probability from which a status in words that the table of topics lacks is one.
 	minStatus = 0.6
 	// maxRead is how many words a sentence of several clauses has at most that the scorer overrules phrases in: longer ones say several

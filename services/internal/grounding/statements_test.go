@@ -187,3 +187,33 @@ func TestSentencesAreReadAsAWhole(t *testing.T) {
 		}
 	}
 }
+
+// What a field says is surer than what a text does; a status may be in any words; a condition is one of its clause; a promise of a time is none
+// of the shop's.
+func TestFieldsStatusesAndGuarantees(t *testing.T) {
+	const results = `{"products":[{"product_id":"L-1","title":"Varn Glow","price":"40.00 EUR","stock":3},` +
+		`{"product_id":"L-2","title":"Hollin Dusk","price":"60.00 EUR","stock":0}],` +
+		`"order":{"order_id":"KL-501","status":"Prête à l'expédition","tracking":{"estimated_delivery":"26 November 2026"}},` +
+		`"promotions":[{"code":"NEWGLASS","eligible":false,"refused":"existing_customer","explanation":"The code applies to a first order."}],` +
+		`"passages":[{"policy":"Services","text":"Einbau und Abnahme bieten wir nicht an. Die Abnahme macht der zuständige Schornsteinfeger."},` +
+		`{"policy":"Exchanges","text":"Sizes are changed once free of charge within 15 days of delivery."}]}`
+	checkRejected(t, results, map[string]int{
+		"NEWGLASS applies to your cart.":                                                    1,
+		"The Hollin Dusk is in stock, if you would rather have that one.":                   1,
+		"The Varn Glow is in stock, if you would rather have that one.":                     0,
+		"KL-501 has been delivered.":                                                        1,
+		"KL-501 will be there on 26 November 2026 without fail.":                            1,
+		"KL-501 is expected on 26 November 2026.":                                           0,
+		"The lamp comes with a two-year guarantee.":                                         0,
+		"Für die Abnahme ist der Schornsteinfeger zuständig.":                               0,
+		"Sizes can be changed once within 15 days of delivery, return postage is not free.": 0,
+	})
+}
+
+func TestADenialBeforeAPreposition(t *testing.T) {
+	var e MergeEvidence
+	e.AddAnswer("The hammer Brevent is reduced to 46.00 EUR. The code does not apply to reduced goods.", []string{"hammer Brevent"})
+	if text := "You can use it for the loupe, but not for the hammer Brevent at 46 EUR."; !e.Supports(e.Read(text), Text{}) {
+		t.Errorf("Supports(%q) is false", text)
+	}
+}

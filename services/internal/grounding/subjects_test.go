@@ -94,3 +94,38 @@ func TestCheckConvertsUnits(t *testing.T) {
 		}
 	}
 }
+
+// What is named in short, or not at all, is no claim about the thing named before it.
+func TestAShortNameIsThatOfAnother(t *testing.T) {
+	const results = `{"products":[{"product_id":"A-25","title":"Barran anvil 25","price":"189.00 EUR","stock":4},` +
+		`{"product_id":"A-50","title":"Barran anvil 50","price":"329.00 EUR","stock":0,"details":"height 30 cm"},` +
+		`{"product_id":"A-51","title":"Tarsel hood bell","price":"13.90 EUR","stock":15,"details":"height 27 cm"},` +
+		`{"product_id":"A-52","title":"Orlac leash","price":"19.00 EUR","stock":2}],` +
+		`"orders":[{"order_id":"KL-501","status":"shipped","items":[{"title":"Mantel spring","price":"4.00 EUR","quantity":3}]},` +
+		`{"order_id":"KL-502","status":"processing","items":[{"title":"Brass pendulum bob","price":"22.40 EUR","quantity":1}]}]}`
+	checkRejected(t, results, map[string]int{
+		"Take the Barran anvil 25 at 189.00 EUR, and the bell at 13.90 EUR.":                     0,
+		"Take the Barran anvil 25 at 13.90 EUR.":                                                 1,
+		"Of the Barran anvil 25 four are left, the 50 is sold out.":                              0,
+		"Of the Barran anvil 25 four are left, the 50 is also in stock.":                         1,
+		"The Barran anvil 25 is there. Of the 50 none are left.":                                 0,
+		"The springs have left: KL-501 was shipped. The pendulum bob is still being packed.":     0,
+		"The pendulum bob has been delivered.":                                                   1,
+		"KL-501 was shipped, KL-502 was delivered.":                                              1,
+		"The Barran anvil 50 stands 3 cm taller than the bell.":                                  0,
+		"The Tarsel hood bell is 30 cm high.":                                                    1,
+		"| Name | Price |\n|---|---|\n| Tarsel hood bell | 13.90 EUR |\n| Refunded amount | 0 |": 0,
+	})
+}
+
+// Another passage's period is recognised by the words that the clause shares with it alone.
+func TestAPeriodIsThatOfTheWordsBesideIt(t *testing.T) {
+	const passages = `{"passages":[{"policy":"Returns","text":"Unused goods can be returned within 45 days of delivery."},` +
+		`{"policy":"Returns","section":"Inks","text":"Sealed tins can be returned within 14 days of delivery."}]}`
+	checkRejected(t, passages, map[string]int{
+		"Sealed tins can be returned within 45 days of delivery.":  1,
+		"Sealed tins can be returned within 14 days of delivery.":  0,
+		"Unused goods can be returned within 45 days of delivery.": 0,
+		"You can return them within 45 days of delivery.":          0,
+	})
+}
