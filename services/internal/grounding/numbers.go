@@ -160,6 +160,9 @@ func (r *reader) amount(f Fact, first, last int) {
 			add(word, strings.ToUpper(word), t.start(), t.end()) // a code that is not in any list, or a unit
 		}
 	}
+	if end := r.subunits(&f, last); end > last {
+		last = end
+	}
 	before := strings.TrimRight(r.text[:r.tokens[first].start()], spaces)
 	word, start := "", len(before)
 	if sign, n := utf8.DecodeLastRuneInString(before); unicode.Is(unicode.Sc, sign) {
@@ -179,6 +182,45 @@ func (r *reader) amount(f Fact, first, last int) {
 	}
 	r.out.Facts = append(r.out.Facts, beside...)
 }
+
+// subunits adds the hundredths that stand behind the currency of a whole amount that ends with a token: "12 euros con 50 céntimos", "12 € 50".
+// It returns their last token, or the same one.
+func (r *reader) subunits(f *Fact, last int) int {
+	k := f.readings[0][0]
+	if f.currency == "" || len(f.readings[0]) != 1 || k.kind != number || len(r.tokens[last].atoms) != 1 {
+		return last
+	}
+	i := last + 1
+	if i < len(r.tokens) && currencyCode(r.tokens[i].compact()) != "" {
+		i++
+	}
+	hasJoint := i < len(r.tokens) && subunitJoints[r.tokens[i].compact()] > 0
+	if hasJoint {
+		i++
+	}
+	if i >= len(r.tokens) || len(r.tokens[i].atoms) != 1 || !r.tokens[i].all(true) || len(r.tokens[i].compact()) != 2 {
+		return last
+	}
+	if joint := strings.Trim(r.text[f.End:r.tokens[i].start()], spaces); joint != "" && (!hasJoint || subunitJoints[joint] == 0) {
+		return last
+	}
+	f.readings = [][]key{{numberKey(decimal(k.text, r.tokens[i].compact()))}}
+	switch next, after := r.next(i, ""), strings.TrimLeft(r.between(i), spaces); {
+	case subunitWords[next] > 0:
+		i++
+	case hasJoint, next != "", after != "" && strings.ContainsAny(after[:1], "%$"), strings.HasPrefix(after, "€"), strings.HasPrefix(after, "£"):
+		f.readings = [][]key{{k}}
+		return last
+	}
+	f.End = r.tokens[i].end()
+	return i
+}
+
+// subunitJoints may stand before hundredths of a currency, and subunitWords behind them.
+var (
+	subunitJoints = positions([]string{"and et und con y"})
+	subunitWords  = positions([]string{"cent cents pence p centime centimes céntimo céntimos rappen"})
+)
 
 // currencyCode returns the ISO 4217 code of a word or sign, the sign itself where several currencies share it, or "".
 func currencyCode(word string) string {

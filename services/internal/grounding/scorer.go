@@ -445,7 +445,7 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 		if all := ofKind(s.list, kindOrder); kind == kindOrder && len(of) == 0 && len(all) == 1 && !isEvidence {
 			of = all // "you can still send it back"
 		}
-		isLater := len(sentence) > 1 && len(ofKind(before, kind)) > 0 && !o.own[first].mentionsKind(kind) // "it is sold out; the other one is not"
+		isLater := len(sentence) > 1 && len(sentence[0].words) >= minStated && len(ofKind(before, kind)) > 0 && !o.own[first].mentionsKind(kind) // "it is sold out; the other one is not"
 		if len(of) == 1 && !(isLater && len(ofKind(named, kind)) > 0) {
 			r.about = append(r.about, of[0])
 		}
@@ -502,6 +502,7 @@ func (s *subjects) read(o outline, first int, sentence []clause, before []*subje
 			}
 		case label == "cheapest" && len(said.products) == 1:
 			v = s.compareAll(said.products[0], before, &sentence[0])
+		case label == "free_shipping" && slices.ContainsFunc(sentence, func(c clause) bool { return c.hasValue() }): // from an amount on
 		case label == "refunded" && sentenceHas(o.clauses, first, "FUTURE"):
 		case isAssertion && a.topic == "apply" && (sentenceHas(o.clauses, first, "IF") || said.statesMissing(o, sentence)): // "it runs until May if you like to use it"
 		case isAssertion:

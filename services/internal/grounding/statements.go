@@ -56,8 +56,12 @@ func assertionsOf(o outline) []assertion {
 			if _, isStatus := statuses[topic]; topic == "" || isConditional && !isStatus && topic != "stock" {
 				continue
 			}
+			denied := h.denies != (c.denies(h) || i+1 < len(clauses) && clauses[i+1].isNo(c))
+			if topic == "apply" && denied && refs[i].of(kindProduct) != nil { // it does not apply to that product
+				continue
+			}
 			out = append(out, assertion{
-				topic: topic, denied: h.denies != (c.denies(h) || i+1 < len(clauses) && clauses[i+1].isNo(c)), about: refs[i].named, qualifiers: qualifiersOf(o, i),
+				topic: topic, denied: denied, about: refs[i].named, qualifiers: qualifiersOf(o, i),
 				conditional: isConditional || sentenceHas(clauses, i, "LIMIT"), start: c.start, end: c.end,
 			})
 		}

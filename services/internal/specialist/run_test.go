@@ -208,8 +208,8 @@ func TestACutAnswerIsContinuedOrEndsWithAWholeSentence(t *testing.T) {
 		text   string
 		finish specialistv1.FinishReason
 	}{
-		{"the model goes on", []scripted.Step{look("lamp"), cut("The Dune Lamp is warm.\n\nIt weighs 4"), {Text: "It weighs 49 ounces."}},
-			"The Dune Lamp is warm.\n\nIt weighs 49 ounces.", stop},
+		{"the model goes on", []scripted.Step{look("lamp"), cut("The Dune Lamp is warm.\n\nIt costs 4"), {Text: "It costs 49.00 EUR."}},
+			"The Dune Lamp is warm.\n\nIt costs 49.00 EUR.", stop},
 		{"cut between sentences", []scripted.Step{cut("We have lamps. They are warm."), {Text: "Shall we?"}},
 			"We have lamps. They are warm. Shall we?", stop},
 		{"the model starts over", []scripted.Step{cut("We have lamps. They are"), {Text: "We have lamps. They are warm.", ChunkSize: 4}},
