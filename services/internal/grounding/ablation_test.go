@@ -27,7 +27,7 @@ func TestAblation(t *testing.T) {
 		}
 		cases[set] = append(cases[set], of...)
 	}
-	for _, name := range []string{"phrases", "sentences", "authors", "answers", "phrases-unread", "sentences-unread", "authors-unread", "answers-unread"} {
+	for _, name := range []string{"phrases", "sentences", "authors", "answers", "shops", "phrases-unread", "sentences-unread", "authors-unread", "answers-unread", "shops-unread"} {
 		f, err := os.Open("../eval/grounding/testdata/" + name + ".jsonl")
 		if err != nil {
 			t.Fatal(err)

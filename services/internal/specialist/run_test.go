@@ -208,8 +208,8 @@ func TestACutAnswerIsContinuedOrEndsWithAWholeSentence(t *testing.T) {
 		text   string
 		finish specialistv1.FinishReason
 	}{
-		{"the model goes on", []scripted.Step{look("lamp"), cut("The Dune Lamp is warm.\n\nIt costs 4"), {Text: "It costs 49.00 EUR."}},
-			"The Dune Lamp is warm.\n\nIt costs 49.00 EUR.", stop},
+		{"the model goes on", []scripted.Step{look("lamp"), cut("The Dune Lamp is warm.\n\nIt hangs fr"), {Text: "It hangs from the wall."}},
+			"The Dune Lamp is warm.\n\nIt hangs from the wall.", stop},
 		{"cut between sentences", []scripted.Step{cut("We have lamps. They are warm."), {Text: "Shall we?"}},
 			"We have lamps. They are warm. Shall we?", stop},
 		{"the model starts over", []scripted.Step{cut("We have lamps. They are"), {Text: "We have lamps. They are warm.", ChunkSize: 4}},
