@@ -19,7 +19,7 @@ func TestAblation(t *testing.T) {
 	if !*ablation {
 		t.Skip("takes minutes; run it with -args -ablation")
 	}
-	sets := []string{"read", "unread", "public", "generated"}
+	sets := []string{"unread", "shops", "public", "generated"}
 	cases := map[string][]eval.Case{}
 	add := func(set string, of []eval.Case, err error) {
 		if err != nil {
@@ -27,14 +27,14 @@ func TestAblation(t *testing.T) {
 		}
 		cases[set] = append(cases[set], of...)
 	}
-	for _, name := range []string{"phrases", "sentences", "authors", "answers", "shops", "phrases-unread", "sentences-unread", "authors-unread", "answers-unread", "shops-unread"} {
+	for _, name := range []string{"phrases-unread", "sentences-unread", "authors-unread", "answers-unread", "shops-unread", "shops"} {
 		f, err := os.Open("../eval/grounding/testdata/" + name + ".jsonl")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
 		of, err := eval.Read(f)
-		set := "read"
+		set := "shops"
 		if strings.HasSuffix(name, "-unread") {
 			set = "unread"
 		}
