@@ -88,6 +88,11 @@ func (c *clause) has(topic string) bool {
 	return false
 }
 
+// saysSomething reports whether the clause has a phrase that says something by itself.
+func (c *clause) saysSomething() bool {
+	return slices.ContainsFunc(c.hits, func(h hit) bool { return isTopic(h.topic) })
+}
+
 // clausesOf splits a text into its clauses, but no title.
 func clausesOf(s string, titles []string) []clause {
 	inTitle := partsOf(s, titles)

@@ -445,8 +445,8 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 		if all := ofKind(s.list, kindOrder); kind == kindOrder && len(of) == 0 && len(all) == 1 && !isEvidence {
 			of = all // "you can still send it back"
 		}
-		isLater := len(sentence) > 1 && len(sentence[0].words) >= minStated && len(ofKind(before, kind)) > 0 && !o.own[first].mentionsKind(kind) // "it is sold out; the other one is not"
-		if len(of) == 1 && !(isLater && len(ofKind(named, kind)) > 0) {
+		isLater := len(sentence) > 1 && sentence[0].saysSomething() && len(ofKind(before, kind)) > 0 && !o.own[first].mentionsKind(kind)
+		if len(of) == 1 && !(isLater && len(ofKind(named, kind)) > 0) { // "it is sold out; the other one is not"
 			r.about = append(r.about, of[0])
 		}
 		if len(ofKind(sure, kind)) > 1 {
