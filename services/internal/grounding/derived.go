@@ -277,25 +277,28 @@ func (d *derivation) isWithCart(e *Evidence, c claim, named []*subject) bool {
 // swapsPercent reports whether a claim is a percentage where the promotion that it is about, or else one of those known, has the number as
 // an amount, or the other way round. It is not derived from others then.
 func (s *subjects) swapsPercent(c claim, about *subject) bool {
+	if c.currency == "" && c.Unit != Percent {
+		return false
+	}
 	codes := ofKind(s.list, kindCode)
 	if about != nil && about.kind == kindCode {
 		codes = []*subject{about}
 	}
-	if c.currency == "" && c.Unit != Percent {
-		return false
-	}
 	isSwapped := false
 	for _, reading := range c.readings {
+		if len(reading) != 1 {
+			continue
+		}
 		k := reading[0]
 		swapped := key{percent, k.text}
 		if k.kind == percent {
 			swapped.kind = number
 		}
 		for _, code := range codes {
-			if len(reading) == 1 && code.facts.has(k) {
+			if code.facts.has(k) {
 				return false
 			}
-			isSwapped = isSwapped || len(reading) == 1 && code.facts.has(swapped)
+			isSwapped = isSwapped || code.facts.has(swapped)
 		}
 	}
 	return isSwapped

@@ -8,7 +8,7 @@ func TestMergesDeriveAsPeopleDo(t *testing.T) {
 		"The warranty is 3 years, returns take 14 days. It runs for 8 h.", []string{"Varn Orb", "Varn Glow", "Varn Dusk"})
 	e.AddAnswer("Order KL-501 arrives on 21 November 2026. You can pay in 3 parts.", nil)
 	before := e.Read("The Varn Orb costs 199.50 EUR, the old price was 219.90 EUR.")
-	for text, want := range map[string]bool{
+	checkSupports(t, &e, before, map[string]bool{
 		"It arrives on the 21st.":                          true,
 		"Elle arrive le 21.":                               true,
 		"It arrives on the 23rd.":                          false,
@@ -28,11 +28,7 @@ func TestMergesDeriveAsPeopleDo(t *testing.T) {
 		"All 3 of them are lamps.":                         true,
 		"It runs for 8 days.":                              false,
 		"Returns take 14 weeks.":                           false,
-	} {
-		if got := e.Supports(e.Read("\n"+text), before); got != want {
-			t.Errorf("Supports(%q) = %v", text, got)
-		}
-	}
+	})
 }
 
 func TestAnswersDeriveAsPeopleDo(t *testing.T) {
@@ -85,7 +81,7 @@ func TestMergesSayAsPeopleDo(t *testing.T) {
 	e.AddAnswer("The Varn Orb costs £89.99 and weighs 4.96 kg. It measures 24 x 9 x 7 cm and takes 1.2 kg; 2 are in stock.", []string{"Varn Orb"})
 	e.AddAnswer("It was sent on 20 November 2026 and arrives on 24 November 2026. The bag costs £8.95, delivery £5.50.", nil)
 	before := e.Read("The bag is £8.95, delivery £5.50.")
-	for text, want := range map[string]bool{
+	checkSupports(t, &e, before, map[string]bool{
 		"It costs about £90.":                               true,
 		"Elle coûte près de 90 £.":                          true,
 		"Elle coûte autour de 70 £.":                        false,
@@ -103,11 +99,7 @@ func TestMergesSayAsPeopleDo(t *testing.T) {
 		"Two bags are £18.90.":                              false,
 		"Zwischen dem 20. und dem 24. November 2026.":       true,
 		"Ya tiene el 1.º, el 2.º llega el 24 de noviembre.": true,
-	} {
-		if got := e.Supports(e.Read("\n"+text), before); got != want {
-			t.Errorf("Supports(%q) = %v", text, got)
-		}
-	}
+	})
 }
 
 // Meant finds what a text has of the answers in other words.

@@ -523,25 +523,17 @@ func (c *clause) contentStems() []string {
 // words than any that gives the period itself; or else the one that the clause names. There is none if a passage gives the period for that.
 func (s *subjects) otherTerm(c *clause, period claim, named *subject) *subject {
 	stems := c.contentStems()
-	shared := func(t term) (out wordSet) {
-		for i, stem := range stems {
-			if slices.Contains(t.stems, stem) {
-				out = out.with(i)
-			}
-		}
-		return out
-	}
 	var own []wordSet // of those that give the period
 	most := 0
 	for _, t := range s.terms {
 		if t.Matches(period.Fact) {
-			own = append(own, shared(t))
+			own = append(own, sharedWords(stems, t.stems, ""))
 			most = max(most, own[len(own)-1].len())
 		}
 	}
 	var other *subject
 	for _, t := range s.terms {
-		words := shared(t)
+		words := sharedWords(stems, t.stems, "")
 		if t.Matches(period.Fact) || words.len() < minShared {
 			continue
 		}
@@ -562,7 +554,15 @@ func (s *subjects) otherTerm(c *clause, period claim, named *subject) *subject {
 // wordSet is a set of the first 64 words of a clause.
 type wordSet uint64
 
-func (w wordSet) with(i int) wordSet { return w | 1<<i }
+// sharedWords returns which of some words others have, too: all but one, or "".
+func sharedWords(words, others []string, but string) (out wordSet) {
+	for i, w := range words {
+		if w != but && slices.Contains(others, w) {
+			out |= 1 << i
+		}
+	}
+	return out
+}
 
 func (w wordSet) len() int { return bits.OnesCount64(uint64(w)) }
 
@@ -623,16 +623,11 @@ func (s *subjects) reverses(c *clause, named []*subject) bool {
 }
 
 // shared returns which words of a statement another one has, too, if both have a stem: all but that one.
-func (st statement) shared(o statement, stem string) (out wordSet) {
+func (st statement) shared(o statement, stem string) wordSet {
 	if !slices.Contains(st.stems, stem) || !slices.Contains(o.stems, stem) {
 		return 0
 	}
-	for i, w := range st.stems {
-		if w != stem && slices.Contains(o.stems, w) {
-			out = out.with(i)
-		}
-	}
-	return out
+	return sharedWords(st.stems, o.stems, stem)
 }
 
 // check returns the claims of what a text asserts and denies, and of what it reverses, at most limit. before are the subjects that the text

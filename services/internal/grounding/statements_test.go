@@ -103,7 +103,7 @@ func TestMergesKeepFactsWithTheirSubjects(t *testing.T) {
 	e.AddAnswer("The Varn Glow costs 40.00 EUR, 3 in stock, and the Varn Dusk 60.00 EUR (sold out). The Varn Orb is 75.00 EUR.",
 		[]string{"Varn Glow", "Varn Dusk", "Varn Orb"})
 	e.AddAnswer("Order KL-501 was shipped on 3 May, order KL-502 was delivered on 9 May. Delivery costs 4.00 EUR, from 90 EUR it is free.", nil)
-	for text, want := range map[string]bool{
+	checkSupports(t, &e, Text{}, map[string]bool{
 		"You get the Varn Glow for 40 € and the Varn Dusk for 60 €.":                    true,
 		"For 40 EUR you get the Varn Glow, for 60 EUR the Varn Dusk.":                   true,
 		"The Varn Glow, the Varn Dusk and the Varn Orb cost 40 EUR, 60 EUR and 75 EUR.": true,
@@ -122,8 +122,14 @@ func TestMergesKeepFactsWithTheirSubjects(t *testing.T) {
 		"Delivery is free from 90 EUR.":                                                 true,
 		"Would you rather have the Varn Dusk when it is in stock again?":                true,
 		"The Varn Orb costs 75 EUR, or 35 EUR more than the Varn Glow (40 EUR).":        true,
-	} {
-		if got := e.Supports(e.Read("\n"+text), Text{}); got != want {
+	})
+}
+
+// checkSupports checks whether a merge supports texts, each behind another one.
+func checkSupports(t *testing.T, e *MergeEvidence, before Text, texts map[string]bool) {
+	t.Helper()
+	for text, want := range texts {
+		if got := e.Supports(e.Read("\n"+text), before); got != want {
 			t.Errorf("Supports(%q) = %v", text, got)
 		}
 	}

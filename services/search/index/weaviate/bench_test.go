@@ -22,7 +22,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/search/index/indextest"
 )
 
-var million = flag.Bool("million", false, "BenchmarkSearch also writes 1,000,000 products, which takes half an hour")
+var million = flag.Bool("million", false, "BenchmarkSearch also writes 1,000,000 products, which takes an hour")
 
 const (
 	// putAtOnce is how many products the benchmark writes to Redis at once.
