@@ -16,8 +16,11 @@ import (
 // "creme brulee", "Straße" becomes "strasse", "don’t" becomes "dont". White space and other punctuation stay. The result
 // is valid UTF-8, and folding it again changes nothing.
 func Fold(s string) string {
-	if isFolded(s) {
+	switch {
+	case isFolded(s):
 		return s
+	case isASCII(s):
+		return apostrophes.Replace(strings.ToLower(s))
 	}
 	var b strings.Builder
 	b.Grow(len(s))
@@ -39,6 +42,9 @@ func Fold(s string) string {
 	return norm.NFC.String(b.String())
 }
 
+// apostrophes removes the apostrophes of ASCII.
+var apostrophes = strings.NewReplacer("'", "", "`", "")
+
 // unaccented are lower-case letters that Unicode does not decompose.
 var unaccented = map[rune]string{
 	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th", 'ı': "i",
@@ -48,6 +54,15 @@ var unaccented = map[rune]string{
 func isFolded(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' || c == '\'' || c == '`' {
+			return false
+		}
+	}
+	return true
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
 			return false
 		}
 	}
