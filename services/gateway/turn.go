@@ -374,7 +374,7 @@ func takenOverOr(ctx context.Context, err error) error {
 // fanoutTurn is the turn as its branches see it.
 func (t *turn) fanoutTurn(emit fanout.Emit) *fanout.Turn {
 	ft := &fanout.Turn{
-		Scope: t.scope, Message: t.req.GetMessage(), StoreName: t.store.GetName(), TimeZone: t.store.GetTimeZone(), ClaimRules: t.store.GetClaimRules(), Voice: t.store.GetVoice(),
+		Scope: t.scope, Message: t.req.GetMessage(), StoreName: t.store.GetName(), TimeZone: t.store.GetTimeZone(), ClaimRules: t.store.GetClaimRules(), JudgeClaims: t.store.GetJudgeClaims(), Voice: t.store.GetVoice(),
 		Prompts: t.prompts, Output: t.output, Budget: t.budget, Journal: t.lease.Journal, Drains: &t.drains, Emit: emit,
 	}
 	if th := t.lease.Thread; th != nil {
@@ -388,6 +388,7 @@ func (t *turn) mergeInput(ctx context.Context, results []fanout.Result, emit fan
 	in := merge.Input{
 		Message: t.req.GetMessage(), Language: t.languageTag(), Voice: t.store.GetVoice(), CurrencyCode: t.store.GetCurrencyCode(),
 		Today: t.today(), Prompt: t.prompts[agentMerge], Streamed: results[0].Streamed, Due: fanout.ReplyDue(ctx), Check: t.output.Reply, Say: emit.Text,
+		Judge: t.store.GetJudgeClaims(),
 	}
 	for _, r := range results {
 		in.Parts = append(in.Parts, merge.Part{Query: r.Assignment.GetSubQuery(), Answer: r.Answer})

@@ -87,8 +87,8 @@ func newBranch(t *Turn, a *routerv1.Assignment) *branch {
 		turn: t, text: t.Output.NewStream(), assignment: a, specialist: a.GetSpecialist(), remappedFrom: a.GetRemappedFrom(), final: make(chan struct{}),
 		request: &specialistv1.AnswerRequest{
 			AssignmentId: a.GetAssignmentId(), SubQuery: a.GetSubQuery(), Message: t.Message, History: t.History,
-			UnavailableReason: unavailable, StoreName: t.StoreName, TimeZone: t.TimeZone, ClaimRules: t.ClaimRules, Voice: t.Voice, Summary: t.Summary, ShownProducts: t.Shown,
-			PendingQuestion: t.Pending,
+			UnavailableReason: unavailable, StoreName: t.StoreName, TimeZone: t.TimeZone, ClaimRules: t.ClaimRules, JudgeClaims: t.JudgeClaims,
+			Voice: t.Voice, Summary: t.Summary, ShownProducts: t.Shown, PendingQuestion: t.Pending,
 		},
 	}
 }

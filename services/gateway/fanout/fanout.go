@@ -87,22 +87,23 @@ type Journal interface {
 
 // Turn is what the branches of one message have in common. They do not modify it.
 type Turn struct {
-	Scope      scope.Scope
-	Message    string
-	Summary    string                        // of the thread so far
-	History    []*commonv1.Message           // oldest first
-	Shown      []*specialistv1.ProductChoice // the products that the shopper saw last
-	Pending    *specialistv1.PendingQuestion // that the last reply ended with; nil: none
-	StoreName  string
-	TimeZone   string                          // of the store
-	ClaimRules []*specialistv1.ClaimRule       // of the store
-	Voice      *specialistv1.Voice             // of the store; nil: none
-	Prompts    map[string]*specialistv1.Prompt // by specialist; one that is missing uses its own
-	Output     *output.Policy                  // what may be shown; required
-	Budget     *Budget                         // nil: no bound
-	Journal    Journal                         // required
-	Drains     *Drains                         // of the turn's streams; required
-	Emit       Emit                            // nil: there is no listener
+	Scope       scope.Scope
+	Message     string
+	Summary     string                        // of the thread so far
+	History     []*commonv1.Message           // oldest first
+	Shown       []*specialistv1.ProductChoice // the products that the shopper saw last
+	Pending     *specialistv1.PendingQuestion // that the last reply ended with; nil: none
+	StoreName   string
+	TimeZone    string                          // of the store
+	ClaimRules  []*specialistv1.ClaimRule       // of the store
+	JudgeClaims bool                            // a model decides on claims
+	Voice       *specialistv1.Voice             // of the store; nil: none
+	Prompts     map[string]*specialistv1.Prompt // by specialist; one that is missing uses its own
+	Output      *output.Policy                  // what may be shown; required
+	Budget      *Budget                         // nil: no bound
+	Journal     Journal                         // required
+	Drains      *Drains                         // of the turn's streams; required
+	Emit        Emit                            // nil: there is no listener
 }
 
 // Run is the branches of one turn. Its methods must be called from one goroutine.

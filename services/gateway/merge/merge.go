@@ -6,6 +6,7 @@
 package merge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -24,6 +25,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/judge"
 	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/text"
@@ -80,6 +82,8 @@ type Input struct {
 	Parts []Part
 	// Streamed is the beginning of a single answer that Say has already passed on.
 	Streamed string
+	// Judge has the model read its text before it goes out, and decide on the claims in it.
+	Judge bool
 	// Due is when the text must be there. The model gets no more time than Config allows, however late this is.
 	Due time.Time
 	// Budget bounds what the model may use. Nil: no bound.
@@ -111,24 +115,27 @@ type Result struct {
 // out, follow as they are.
 func (m *Merger) Merge(ctx context.Context, in Input) Result {
 	began := time.Now()
-	evidence, _ := newEvidence(in)
 	var known grounding.Claims
 	for _, p := range in.Parts {
 		known = append(known, grounding.FromProto(p.Answer.GetCheckedClaims())...)
 	}
-	r := m.text(ctx, in)
-	r.Claims = evidence.Check(r.Text, known)
+	if len(in.Parts) > 1 {
+		in.Parts = supportedParts(in.Parts)
+	}
+	evidence, sections := newEvidence(in)
+	s := &stream{evidence: evidence, quotes: quotesOf(prompt.OrBuiltIn(in.Prompt, builtIn)), judged: in.Judge}
+	r := m.text(ctx, in, s, sections)
+	r.Claims = s.ruling.Decide(r.Text, evidence.Check(r.Text, known))
 	r.Began, r.Took = began, time.Since(began)
 	return r
 }
 
-// text makes the text of a reply.
-func (m *Merger) text(ctx context.Context, in Input) Result {
+// text makes the text of a reply. A model's goes through the stream.
+func (m *Merger) text(ctx context.Context, in Input, s *stream, sections []*grounding.Section) Result {
 	if len(in.Parts) == 1 {
 		return m.passThrough(ctx, in)
 	}
 	var answered, failed []Part
-	in.Parts = supportedParts(in.Parts)
 	for _, p := range in.Parts {
 		if p.Answer != nil {
 			answered = append(answered, p)
@@ -140,7 +147,8 @@ func (m *Merger) text(ctx context.Context, in Input) Result {
 	out := &output{check: in.Check, say: in.Say}
 	missing := texts(answered)
 	if m.cfg.Model != nil && len(answered) > 1 {
-		r.Model, missing = m.word(ctx, in, out, answered)
+		s.output, s.answers = out, join(answered)
+		r.Model, missing = m.word(ctx, in, s, answered, sections)
 		switch {
 		case out.Len() == 0:
 		case len(missing) == 0:
@@ -235,21 +243,24 @@ func sentencesOf(s string) []string {
 }
 
 // word has the model word the answers, and returns which of them the text then lacks: whole, or the sentences that it lacks.
-func (m *Merger) word(ctx context.Context, in Input, out *output, answered []Part) (*agentloop.Result, []string) {
+func (m *Merger) word(ctx context.Context, in Input, s *stream, answered []Part, sections []*grounding.Section) (*agentloop.Result, []string) {
 	due := time.Now().Add(maxReserves * m.cfg.Reserve)
 	if in.Due.Before(due) {
 		due = in.Due
 	}
 	ctx, cancel := context.WithDeadline(ctx, due)
 	defer cancel()
-	evidence, sections := newEvidence(in)
-	s := &stream{output: out, evidence: evidence, quotes: quotesOf(prompt.OrBuiltIn(in.Prompt, builtIn)), answers: join(answered)}
-	result, err := m.generate(ctx, in, s)
+	a := m.asked(ctx, in)
+	result, err := m.generate(ctx, in, a, s)
+	if s.judged {
+		judging, cut := m.judge(ctx, in, a, s)
+		result, err = judge.Add(result, judging), cmp.Or(err, cut)
+	}
 	sc, _ := scope.FromContext(ctx)
 	if err != nil {
-		m.cfg.Logger.WarnContext(ctx, "merge cut short", "store", sc.StoreID, "turn", sc.TurnID, "passed_on_bytes", out.Len(), "error", err)
+		m.cfg.Logger.WarnContext(ctx, "merge cut short", "store", sc.StoreID, "turn", sc.TurnID, "passed_on_bytes", s.output.Len(), "error", err)
 	}
-	if out.Len() == 0 {
+	if s.output.Len() == 0 {
 		return result, texts(answered)
 	}
 	if s.dropped > 0 {
@@ -257,11 +268,11 @@ func (m *Merger) word(ctx context.Context, in Input, out *output, answered []Par
 	}
 	var missing []string
 	c := newCoverage(answered, sections)
-	for _, i := range c.missing(out.String(), &s.merged, err == nil) {
+	for _, i := range c.missing(s.output.String(), &s.merged, err == nil) {
 		if err != nil {
 			missing = append(missing, answered[i].Answer.GetText())
 		} else {
-			missing = append(missing, c.unsaid(i, &s.merged, evidence))
+			missing = append(missing, c.unsaid(i, &s.merged, s.evidence))
 		}
 	}
 	return result, missing

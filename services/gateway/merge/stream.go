@@ -16,6 +16,7 @@ import (
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/wrap"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/judge"
 	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/text"
@@ -67,19 +68,32 @@ var (
 	errTwoTexts = errors.New("merge: the model started a second text")
 )
 
-// generate has the model word the answers into a stream. Sentences without support are dropped; any other fault ends the text.
-// The error says why the text may be incomplete. The result is nil if the model could not be asked.
-func (m *Merger) generate(ctx context.Context, in Input, s *stream) (*agentloop.Result, error) {
+// asked is the model of a merge, with what it is asked for.
+type asked struct {
+	model     agentloop.Model
+	price     *agentloop.Price
+	prompt    string
+	maxOutput int
+}
+
+// asked returns the model that a merge asks.
+func (m *Merger) asked(ctx context.Context, in Input) asked {
 	p := prompt.OrBuiltIn(in.Prompt, builtIn)
 	model, price := prompt.Model(ctx, p, m.cfg.Model, m.cfg.Price, m.cfg.NamedModel, m.cfg.Logger)
 	maxOutput := int(p.GetMaxOutputTokens())
 	if in.Budget != nil {
 		model, maxOutput = limited(model, price, maxOutput, *in.Budget)
 	}
+	return asked{model, price, strings.TrimSpace(p.GetText()), maxOutput}
+}
+
+// generate has the model word the answers into a stream. Sentences without support are dropped; any other fault ends the text.
+// The error says why the text may be incomplete. The result is nil if the model could not be asked.
+func (m *Merger) generate(ctx context.Context, in Input, a asked, s *stream) (*agentloop.Result, error) {
 	loop, err := agentloop.New(agentloop.Config{
-		Model: wrap.IdleTimeout(model, m.cfg.Reserve), System: strings.TrimSpace(p.GetText()), Temperature: &temperature,
+		Model: wrap.IdleTimeout(a.model, m.cfg.Reserve), System: a.prompt, Temperature: &temperature,
 		MaxSteps: 2, // the second is for a model that calls a tool although there is none, and is told so
-		Price:    price, MaxOutputTokens: maxOutput,
+		Price:    a.price, MaxOutputTokens: a.maxOutput,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("merge: %w", err)
@@ -96,7 +110,7 @@ func (m *Merger) generate(ctx context.Context, in Input, s *stream) (*agentloop.
 			}
 		}
 	}
-	result := counted(ctx, run, price)
+	result := counted(ctx, run, a.price)
 	switch {
 	case err != nil:
 		return result, err
@@ -105,7 +119,32 @@ func (m *Merger) generate(ctx context.Context, in Input, s *stream) (*agentloop.
 	case result.FinishReason != agentloop.FinishStop:
 		return result, fmt.Errorf("merge: the model's text ended with finish reason %q", result.FinishReason)
 	}
-	return result, s.pass(s.sentences.Rest())
+	return result, s.take(s.sentences.Rest())
+}
+
+// judge has the model read the sentences that a stream holds back, passes on those that may stand in the reply, and returns what that
+// used; nil: nothing. If the model cannot be asked, code decides. The error says why the text is cut.
+func (m *Merger) judge(ctx context.Context, in Input, a asked, s *stream) (*agentloop.Result, error) {
+	if len(s.held) == 0 {
+		return nil, nil
+	}
+	c := judge.Case{Given: []string{in.Message}, Answer: strings.Join(s.held, "")}
+	for _, p := range in.Parts {
+		if p.Answer != nil {
+			c.Results = append(c.Results, p.Answer.GetText())
+		}
+	}
+	verdict, result, err := judge.Ask(ctx, a.model, a.price, c)
+	if err != nil {
+		m.cfg.Logger.WarnContext(ctx, "no model has judged the merge; code decides on its claims", "error", err)
+	}
+	s.ruling = verdict
+	for _, sentence := range s.held {
+		if err := s.pass(sentence); err != nil {
+			return result, err
+		}
+	}
+	return result, nil
 }
 
 // limited returns a model held to a budget, and how many tokens each of its answers may have: at most half of the budget, so that the
@@ -151,10 +190,14 @@ type stream struct {
 	merged    mergedText
 	said      grounding.Text // the facts of what went out
 	sentences text.Sentences
-	step      int    // of the run that the text is from
-	passed    int    // sentences that went out
-	dropped   int    // sentences that no answer supports
-	gap       string // the space before a sentence that was dropped, if it began a line
+	judged    bool           // sentences are held until a model has read them
+	held      []string       // in order
+	heldBytes int            // of them
+	ruling    *judge.Verdict // of the model; nil: it was not asked, or could not be
+	step      int            // of the run that the text is from
+	passed    int            // sentences that went out
+	dropped   int            // sentences that no answer supports
+	gap       string         // the space before a sentence that was dropped, if it began a line
 }
 
 // add takes a piece of the model's text and passes on the sentences that it completes.
@@ -163,10 +206,10 @@ func (s *stream) add(delta agentloop.TextDelta) error {
 		if s.output.Len() > 0 {
 			return errTwoTexts
 		}
-		s.step, s.sentences, s.dropped, s.gap = delta.Step, text.Sentences{}, 0, ""
+		s.step, s.sentences, s.dropped, s.gap, s.held, s.heldBytes = delta.Step, text.Sentences{}, 0, "", nil, 0
 	}
 	for _, sentence := range s.sentences.Add(delta.Text) {
-		if err := s.pass(sentence); err != nil {
+		if err := s.take(sentence); err != nil {
 			return err
 		}
 	}
@@ -174,6 +217,32 @@ func (s *stream) add(delta agentloop.TextDelta) error {
 		return errEndless
 	}
 	return nil
+}
+
+// take passes a sentence on, or holds it until a model has read it.
+func (s *stream) take(sentence string) error {
+	if !s.judged {
+		return s.pass(sentence)
+	}
+	s.held, s.heldBytes = append(s.held, sentence), s.heldBytes+len(sentence)
+	if s.heldBytes > s.longest() {
+		return errTooLong
+	}
+	return nil
+}
+
+// longest bounds the text, in bytes.
+func (s *stream) longest() int { return maxGrowth*len(s.answers) + maxExtra }
+
+// supports reports whether a sentence rests on the answers, as the model decides, or else code.
+func (s *stream) supports(sentence string, read grounding.Text) bool {
+	switch {
+	case s.ruling.IsWrong(sentence):
+		return false
+	case s.ruling.IsRight(sentence):
+		return s.evidence.HasNames(read)
+	}
+	return s.evidence.Supports(read, s.said)
 }
 
 // pass passes a sentence on if it may stand in the reply, and drops it if the evidence does not support it.
@@ -192,7 +261,7 @@ func (s *stream) pass(sentence string) error {
 		return nil
 	case !isText(sentence, s.answers):
 		return errMarkup
-	case s.output.Len()+len(sentence) > maxGrowth*len(s.answers)+maxExtra:
+	case s.output.Len()+len(sentence) > s.longest():
 		return errTooLong
 	case (s.quotes.Repeats(sentence) || requestLine.MatchString(line)) && !strings.Contains(s.answers, strings.TrimSpace(sentence)):
 		return errPrompt
@@ -203,7 +272,7 @@ func (s *stream) pass(sentence string) error {
 	space := sentence[:len(sentence)-len(strings.TrimLeftFunc(sentence, unicode.IsSpace))]
 	lines := strings.Count(space, "\n")
 	baseless := first && s.dropped > 0 && len(read.Facts) == 0 // refers to an opening that was dropped
-	if baseless || !s.evidence.Supports(read, s.said) {
+	if baseless || !s.supports(sentence, read) {
 		s.dropped++
 		if s.dropped > 1 && s.dropped > s.passed {
 			return errInvents

@@ -54,7 +54,7 @@ func TestAblation(t *testing.T) {
 		grounding.SetWithout(family)
 		line := fmt.Sprintf("%-26s", family)
 		for _, set := range sets {
-			r := eval.Measure(t.Context(), cases[set])
+			r := eval.Measure(t.Context(), cases[set], nil)
 			line += fmt.Sprintf(" | %s: caught %4d of %d, honest flagged %3d of %d", set, r.Caught.N, r.Caught.Of,
 				r.Flagged.N+r.Harmed.N, r.Flagged.Of+r.Harmed.Of)
 		}

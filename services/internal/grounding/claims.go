@@ -70,6 +70,7 @@ const (
 	RulePercentage = "percentage" // by how many percent an amount is less than another
 	RuleRounding   = "rounding"   // "about 70 EUR"
 	RuleDay        = "day"        // "the 21st" of a date, or the days between two
+	RuleJudge      = "judge"      // a language model says so
 )
 
 // Claims are those of one text, in the order of the text.

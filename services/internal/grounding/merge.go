@@ -148,6 +148,11 @@ func (e *MergeEvidence) Supports(t, before Text) bool {
 	return e.supportsFacts(t, before) && len(e.checkStatements(t.raw).Rejected()) == 0 && !ClaimsAction(t.raw)
 }
 
+// HasNames reports whether the answers or the shopper have all codes, ids and addresses of a text.
+func (e *MergeEvidence) HasNames(t Text) bool {
+	return !slices.ContainsFunc(t.Facts, func(f Fact) bool { return f.Name && !f.holds(e.has) && !e.quotes(f) })
+}
+
 // checkStatements returns the claims of what a text says of subjects, as far as it is not in its facts alone.
 func (e *MergeEvidence) checkStatements(raw string) Claims {
 	if e.subjects == nil {
@@ -258,6 +263,12 @@ func (e *MergeEvidence) Check(s string, known Claims) Claims {
 		end += len(sentence)
 		if len(all) < MaxChecked && !slices.ContainsFunc(all, func(c Claim) bool { return c.Start < end && c.End > start }) {
 			all = append(all, uncompared(sentence, start)...)
+		}
+	}
+	for i, c := range all {
+		same := func(k Claim) bool { return k.Kind == Statement && k.Text == c.Text }
+		if k := slices.IndexFunc(known, same); k >= 0 && c.Kind == Statement && c.Verdict == Undecided {
+			all[i].Verdict, all[i].Sources = known[k].Verdict, known[k].Sources
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Claim) int { return cmp.Compare(a.Start, b.Start) })

@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"regexp"
+	"strings"
 	"time"
 
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
@@ -38,6 +40,18 @@ const AboutMark = " (about: "
 // Today is the line of a prompt that names the date and its time zone: "Today is Sunday, 22 November 2026 (Europe/Berlin)."
 func Today(now time.Time) string {
 	return fmt.Sprintf("Today is %s (%s).", now.Format("Monday, 2 January 2006"), now.Location())
+}
+
+// tagRE matches the start of a tag, also in look-alike characters.
+var tagRE = regexp.MustCompile(`[<‹＜﹤〈⟨]([^\p{L}\p{N}<>]*\p{L})`)
+
+// Quote writes a text from outside between tags, under a line that says what it is, if there is one. The text cannot close the tags,
+// because everything in it that looks like a tag is changed.
+func Quote(b *strings.Builder, lead, tag, text string) {
+	if lead != "" {
+		b.WriteString(lead + "\n")
+	}
+	fmt.Fprintf(b, "<%s>\n%s\n</%s>\n", tag, tagRE.ReplaceAllString(text, "($1"), tag)
 }
 
 // Check reports what is wrong with a prompt, which may be nil.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/judge"
 	"github.com/quartet-commerce/quartet/services/internal/money"
 	"github.com/quartet-commerce/quartet/services/internal/prompt"
 )
@@ -29,9 +30,11 @@ var claimRules = map[specialistv1.ClaimKind]specialistv1.ClaimAction{
 
 // claimChecker checks the sentences of an answer before they are sent, and carries out the rules for claims without support.
 type claimChecker struct {
-	turn *Turn
-	req  *specialistv1.AnswerRequest
-	run  *agentloop.Conversation
+	turn   *Turn
+	req    *specialistv1.AnswerRequest
+	run    *agentloop.Conversation
+	judged bool           // a model decides on what code only doubts, once the answer is complete
+	ruling *judge.Verdict // of the model; nil: it was not asked, or could not be
 
 	evidence *grounding.Evidence
 	checker  *grounding.Checker // of the text so far
@@ -56,14 +59,30 @@ func (c *claimChecker) after(text string) *grounding.Checker {
 }
 
 // check returns the claims of a text that the answer has, or would have.
-func (c *claimChecker) check(text string) grounding.Claims { return c.after(text).Claims() }
+func (c *claimChecker) check(text string) grounding.Claims {
+	return c.ruling.Decide(text, c.after(text).Claims())
+}
 
 // sentence returns what of a sentence may follow the text before it. stop is true if the model is to write what comes next anew.
 func (c *claimChecker) sentence(before, sentence string) (allowed string, stop bool) {
-	if question, _ := c.turn.ending(); question != nil && strings.Contains(question.GetText(), strings.TrimSpace(sentence)) {
+	if c.isQuestion(sentence) {
 		return sentence, false
 	}
 	rejected := c.after(before).Add(sentence).Rejected()
+	if c.judged {
+		rejected = slices.DeleteFunc(rejected, func(claim grounding.Claim) bool { return judge.IsModels(claim.Kind) })
+	}
+	return c.settle(len(before), sentence, rejected)
+}
+
+// isQuestion reports whether a sentence is of the question with which the answer ends.
+func (c *claimChecker) isQuestion(sentence string) bool {
+	question, _ := c.turn.ending()
+	return question != nil && strings.Contains(question.GetText(), strings.TrimSpace(sentence))
+}
+
+// settle returns what the rules leave of a sentence with rejected claims, which begins at a byte of their text. stop is as in sentence.
+func (c *claimChecker) settle(start int, sentence string, rejected grounding.Claims) (allowed string, stop bool) {
 	rejected = slices.DeleteFunc(rejected, func(claim grounding.Claim) bool {
 		return c.action(claim.Kind) == specialistv1.ClaimAction_CLAIM_ACTION_PASS
 	})
@@ -72,7 +91,7 @@ func (c *claimChecker) sentence(before, sentence string) (allowed string, stop b
 	for _, claim := range slices.Backward(rejected) { // from the end, so that the places of the others stay
 		action := c.action(claim.Kind)
 		if value, ok := c.evidence.Correction(claim); ok && action == specialistv1.ClaimAction_CLAIM_ACTION_CORRECT {
-			allowed = allowed[:claim.Start-len(before)] + value + allowed[claim.End-len(before):]
+			allowed = allowed[:claim.Start-start] + value + allowed[claim.End-start:]
 			continue
 		}
 		switch action {
@@ -120,16 +139,34 @@ func newEvidence(turn *Turn, req *specialistv1.AnswerRequest, messages []agentlo
 			e.AddResult(m.ToolCallID, unfenced(m.Text))
 		}
 	}
-	e.AddText(req.GetSubQuery())
-	if m := req.GetMessage(); m != req.GetSubQuery() {
-		e.AddText(m)
+	for _, t := range given(turn, req) {
+		e.AddText(t)
 	}
-	e.AddText(req.GetSummary())
-	for _, m := range req.GetHistory() {
-		e.AddText(m.GetText())
-	}
-	e.AddText(givenData(turn, req))
 	return &e
+}
+
+// caseOf returns a text with what it may rest on, for a model to judge.
+func (c *claimChecker) caseOf(text string) judge.Case {
+	out := judge.Case{Given: given(c.turn, c.req), Answer: text}
+	for _, m := range c.run.Messages() {
+		if m.Role == agentloop.RoleTool {
+			out.Results = append(out.Results, unfenced(m.Text))
+		}
+	}
+	return out
+}
+
+// given returns the texts of an assignment: what people wrote, and the data of the conversation.
+func given(turn *Turn, req *specialistv1.AnswerRequest) []string {
+	out := []string{req.GetSubQuery()}
+	if m := req.GetMessage(); m != req.GetSubQuery() {
+		out = append(out, m)
+	}
+	out = append(out, req.GetSummary())
+	for _, m := range req.GetHistory() {
+		out = append(out, m.GetText())
+	}
+	return append(out, givenData(turn, req))
 }
 
 // unfenced returns a tool's message without the lines that fence the result in: the id of a call supports nothing.

@@ -3,6 +3,7 @@ package specialist
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/pkg/agentloop/agentotel"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/internal/usage"
@@ -34,6 +36,7 @@ type progress struct {
 
 	findings *Findings     // what a final tool leaves
 	claims   *claimChecker // drops or corrects sentences
+	held     bool          // nothing is sent before release
 	notes    toolNotes     // drops sentences that are for the model
 	noted    bool          // it dropped one
 
@@ -297,8 +300,52 @@ func (p *progress) say(words string) {
 	}
 	words, p.separator = p.separator+words, ""
 	p.sent.WriteString(words)
+	if !p.held {
+		p.emitText(words)
+	}
+}
+
+func (p *progress) emitText(words string) {
 	p.emit(&specialistv1.AnswerResponse{Event: &specialistv1.AnswerResponse_TextDelta{
 		TextDelta: &specialistv1.TextDelta{Text: words}}})
+}
+
+// settle leaves of the text, which is held, what the rules for its claims allow, up to where the model is to go on.
+func (p *progress) settle() {
+	t := p.text()
+	claims := p.claims.check(t)
+	var split text.Sentences
+	var kept strings.Builder
+	start, step := 0, 0
+	for _, sentence := range append(split.Add(t), split.Rest()) {
+		if start <= p.start {
+			step = kept.Len()
+		}
+		allowed, stop := sentence, false
+		if !p.claims.isQuestion(sentence) {
+			rejected := claims.Rejected()
+			rejected = slices.DeleteFunc(rejected, func(c grounding.Claim) bool { return c.Start < start || c.Start >= start+len(sentence) })
+			allowed, stop = p.claims.settle(start, sentence, rejected)
+		}
+		if kept.Len() == 0 {
+			allowed = strings.TrimLeftFunc(allowed, unicode.IsSpace)
+		}
+		kept.WriteString(allowed)
+		start += len(sentence)
+		if stop {
+			break
+		}
+	}
+	p.sent.Reset()
+	p.sent.WriteString(kept.String())
+	p.start = min(step, kept.Len())
+}
+
+// release sends the text that was held.
+func (p *progress) release() {
+	if p.held = false; p.sent.Len() > 0 {
+		p.emitText(p.text())
+	}
 }
 
 // dropPreface drops the pending text of a step that calls tools. Text that was sent already is closed with a blank line.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -64,25 +63,25 @@ func (s *Server) system(turn *Turn, req *specialistv1.AnswerRequest) string {
 	}
 	b.WriteString(dayAndLanguage(turn))
 	if text := req.GetSummary(); text != "" {
-		quote(&b, summaryLead, "summary", text)
+		prompt.Quote(&b, summaryLead, "summary", text)
 	}
 	if shown := req.GetShownProducts(); len(shown) > 0 {
-		quote(&b, shownLead, "shown_products", numbered(shown))
+		prompt.Quote(&b, shownLead, "shown_products", numbered(shown))
 	}
 	if p := req.GetPendingQuestion(); p.GetQuestion().GetText() != "" {
-		quote(&b, pendingLead, "asked", strings.TrimSpace(p.GetSubQuery()+"\n"+p.GetQuestion().GetText()))
+		prompt.Quote(&b, pendingLead, "asked", strings.TrimSpace(p.GetSubQuery()+"\n"+p.GetQuestion().GetText()))
 	}
 	if m := req.GetMessage(); m != "" && m != req.GetSubQuery() {
 		said, _, _ := strings.Cut(req.GetSubQuery(), prompt.AboutMark)
 		// The mark stands for whole words only: after the slashes of a link it would be one.
 		if before, after, found := strings.Cut(m, said); said != "" && found && (before == "" || strings.HasSuffix(before, " ") || strings.HasSuffix(before, "\n")) {
-			quote(&b, aroundLead, "message", before+yourPart+after)
+			prompt.Quote(&b, aroundLead, "message", before+yourPart+after)
 		} else {
-			quote(&b, messageLead, "message", m)
+			prompt.Quote(&b, messageLead, "message", m)
 		}
 	}
 	if r := req.GetUnavailableReason(); r != "" {
-		quote(&b, lackLead, "unavailable", r)
+		prompt.Quote(&b, lackLead, "unavailable", r)
 	}
 	return b.String()
 }
@@ -104,15 +103,6 @@ func languageLine(tag string) string {
 // languageOf returns the language of the answer: the locale of the scope, or else that of the message. Empty: unknown.
 func languageOf(locale string, req *specialistv1.AnswerRequest) string {
 	return cmp.Or(locale, text.Language(cmp.Or(req.GetMessage(), req.GetSubQuery())))
-}
-
-// tagRE matches the start of a tag, also in look-alike characters.
-var tagRE = regexp.MustCompile(`[<‹＜﹤〈⟨]([^\p{L}\p{N}<>]*\p{L})`)
-
-// quote writes a text from outside between tags, under a line that says what it is. The text cannot close the tags, because
-// everything in it that looks like a tag is changed.
-func quote(b *strings.Builder, lead, tag, text string) {
-	fmt.Fprintf(b, "%s\n<%s>\n%s\n</%s>\n", lead, tag, tagRE.ReplaceAllString(text, "($1"), tag)
 }
 
 // shownProduct is a product that was shown earlier in the conversation.

@@ -20,6 +20,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/bundle"
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/judge"
 	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/text"
@@ -49,7 +50,8 @@ func (s *Server) answer(
 	ctx, cancel := withSendReserve(ctx)
 	defer cancel()
 	setup := s.setUp(ctx, turn)
-	loop, err := s.loop(ctx, turn, req, setup)
+	cfg := s.config(ctx, turn, req, setup)
+	loop, err := agentloop.New(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -59,18 +61,17 @@ func (s *Server) answer(
 		cancel()
 		end()
 	}()
-	claims := &claimChecker{turn: turn, req: req, run: run}
+	claims := &claimChecker{turn: turn, req: req, run: run, judged: req.GetJudgeClaims()}
 	p := &progress{send: send, quote: turn.quotes.With(dayAndLanguage(turn)).NewFilter(), findings: turn.Findings, claims: claims,
-		capture: s.deps.CaptureContent}
-	result, err := p.run(ctx, run)
-	if p.err == nil && claims.revision != "" && run.Revise(ctx, p.stepText(), claims.revision) {
-		claims.revision = ""
-		p.resume()
-		result, err = p.run(ctx, run)
-	}
-	for n := 0; n < maxContinuations && p.err == nil && run.Continue(ctx, p.stepText()); n++ {
-		p.resume()
-		result, err = p.run(ctx, run)
+		capture: s.deps.CaptureContent, held: claims.judged}
+	result, err := p.complete(ctx, run)
+	var judging *agentloop.Result
+	if p.held {
+		if judging = s.judge(ctx, p, cfg); p.revise(ctx, run) {
+			result, err = p.complete(ctx, run)
+			judging = judge.Add(s.judge(ctx, p, cfg), judging)
+		}
+		p.release()
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -110,11 +111,51 @@ func (s *Server) answer(
 		}
 		made = claims.check(checked)
 	}
-	answer := compose(turn, result, p.text(), made, claims.lost)
+	answer := compose(turn, judge.Add(result, judging), p.text(), made, claims.lost)
 	answer.Specialist = s.def.Name
 	answer.PromptVersion = turn.prompt.GetVersion()
 	setDuration(answer, time.Since(begun))
 	return answer, nil
+}
+
+// complete has the model write an answer to its end: anew from a claim that the rules refuse, and the rest of one that was cut.
+func (p *progress) complete(ctx context.Context, run *agentloop.Conversation) (*agentloop.Result, error) {
+	result, err := p.run(ctx, run)
+	if p.revise(ctx, run) {
+		result, err = p.run(ctx, run)
+	}
+	for n := 0; n < maxContinuations && p.err == nil && run.Continue(ctx, p.stepText()); n++ {
+		p.resume()
+		result, err = p.run(ctx, run)
+	}
+	return result, err
+}
+
+// revise reopens a run because of a claim that the rules refuse, and reports whether it did.
+func (p *progress) revise(ctx context.Context, run *agentloop.Conversation) bool {
+	note := p.claims.revision
+	p.claims.revision = ""
+	if p.err != nil || note == "" || !run.Revise(ctx, p.stepText(), note) {
+		return false
+	}
+	p.resume()
+	return true
+}
+
+// judge has the model read an answer, leaves of it what the rules allow, and returns what that used; nil: nothing. If the model cannot be
+// asked, code decides.
+func (s *Server) judge(ctx context.Context, p *progress, cfg agentloop.Config) *agentloop.Result {
+	c := p.claims
+	if p.err != nil || strings.TrimSpace(p.text()) == "" {
+		return nil
+	}
+	verdict, result, err := judge.Ask(ctx, cfg.Model, cfg.Price, c.caseOf(p.text()))
+	if err != nil {
+		s.deps.Logger.WarnContext(ctx, "no model has judged the answer; code decides on its claims", "agent", s.def.Name, "error", err)
+	}
+	c.judged, c.ruling = err == nil, verdict
+	p.settle()
+	return result
 }
 
 // modelError returns the fault of a budget that does not pay for a first call, that of a model that answers nothing, and any other
@@ -141,8 +182,8 @@ func withSendReserve(ctx context.Context) (context.Context, context.CancelFunc) 
 	return context.WithDeadline(ctx, due.Add(-max(0, min(sendReserve, time.Until(due)/20))))
 }
 
-// loop makes the loop of one assignment.
-func (s *Server) loop(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest, own []agentloop.Tool) (*agentloop.Loop, error) {
+// config configures the loop of one assignment.
+func (s *Server) config(ctx context.Context, turn *Turn, req *specialistv1.AnswerRequest, own []agentloop.Tool) agentloop.Config {
 	tools := slices.Concat(own, s.traced(turn, finalTools(turn, turn.quotes)))
 	model, price := prompt.Model(ctx, turn.prompt, s.deps.Model, s.deps.Price, s.deps.NamedModel, s.deps.Logger)
 	cfg := agentloop.Config{
@@ -152,7 +193,7 @@ func (s *Server) loop(ctx context.Context, turn *Turn, req *specialistv1.AnswerR
 	if limit := budgetLimit(req.GetBudget(), price); limit != (wrap.Spend{}) {
 		applyBudget(&cfg, limit)
 	}
-	return agentloop.New(cfg)
+	return cfg
 }
 
 // budgetLimit converts a budget for a model with a price, which may be nil. A figure of zero is unlimited; below zero, nothing may be spent.

@@ -80,7 +80,7 @@ func New(def Definition, deps Deps) (*Server, error) {
 		tracer:   otel.Tracer("github.com/quartet-commerce/quartet/services/internal/specialist"),
 	}
 	blank := &Turn{Findings: &Findings{}, prompt: s.builtIn, quotes: s.quotes}
-	if _, err := s.loop(context.Background(), blank, nil, s.tools(context.Background(), blank)); err != nil {
+	if _, err := agentloop.New(s.config(context.Background(), blank, nil, s.tools(context.Background(), blank))); err != nil {
 		return nil, fmt.Errorf("specialist %s: %w", def.Name, err)
 	}
 	return s, nil

@@ -324,7 +324,10 @@ type Store struct {
 	HandoffWebhook string `protobuf:"bytes,18,opt,name=handoff_webhook,json=handoffWebhook,proto3" json:"handoff_webhook,omitempty"`
 	// How long conversations are kept after their last message, a minute or more. The gateway's --thread-ttl bounds it. A change counts from
 	// a conversation's next message on. Absent: as long as the gateway says.
-	ThreadTtl     *durationpb.Duration `protobuf:"bytes,19,opt,name=thread_ttl,json=threadTtl,proto3" json:"thread_ttl,omitempty"`
+	ThreadTtl *durationpb.Duration `protobuf:"bytes,19,opt,name=thread_ttl,json=threadTtl,proto3" json:"thread_ttl,omitempty"`
+	// A model reads answers and merged replies before they are sent, and decides on their claims but for codes and actions: docs/turn.md.
+	// This costs a model call for each, and replies come when they are complete. False: code decides.
+	JudgeClaims   bool `protobuf:"varint,20,opt,name=judge_claims,json=judgeClaims,proto3" json:"judge_claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -490,6 +493,13 @@ func (x *Store) GetThreadTtl() *durationpb.Duration {
 		return x.ThreadTtl
 	}
 	return nil
+}
+
+func (x *Store) GetJudgeClaims() bool {
+	if x != nil {
+		return x.JudgeClaims
+	}
+	return false
 }
 
 // DayBudget bounds what the models' work for a store may use on a day in its time zone. Each turn reserves what it may use at most, and
@@ -4460,7 +4470,7 @@ var File_quartet_gateway_v1_gateway_proto protoreflect.FileDescriptor
 
 const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\n" +
-	" quartet/gateway/v1/gateway.proto\x12\x12quartet.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\x1a\x1equartet/router/v1/router.proto\x1a&quartet/specialist/v1/specialist.proto\"\x9a\a\n" +
+	" quartet/gateway/v1/gateway.proto\x12\x12quartet.gateway.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1equartet/common/v1/common.proto\x1a\x1cquartet/order/v1/order.proto\x1a\x1equartet/policy/v1/policy.proto\x1a\x1equartet/router/v1/router.proto\x1a&quartet/specialist/v1/specialist.proto\"\xbd\a\n" +
 	"\x05Store\x12\x19\n" +
 	"\bstore_id\x18\x01 \x01(\tR\astoreId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12%\n" +
@@ -4485,7 +4495,8 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"day_budget\x18\x11 \x01(\v2\x1d.quartet.gateway.v1.DayBudgetR\tdayBudget\x12'\n" +
 	"\x0fhandoff_webhook\x18\x12 \x01(\tR\x0ehandoffWebhook\x128\n" +
 	"\n" +
-	"thread_ttl\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\tthreadTtl\x1a9\n" +
+	"thread_ttl\x18\x13 \x01(\v2\x19.google.protobuf.DurationR\tthreadTtl\x12!\n" +
+	"\fjudge_claims\x18\x14 \x01(\bR\vjudgeClaims\x1a9\n" +
 	"\vModelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbc\x01\n" +

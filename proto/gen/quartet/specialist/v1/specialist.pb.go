@@ -668,7 +668,10 @@ type AnswerRequest struct {
 	// How the store speaks. Absent: as the specialist likes.
 	Voice *Voice `protobuf:"bytes,15,opt,name=voice,proto3" json:"voice,omitempty"`
 	// Prompt to use. Absent: the specialist's own.
-	Prompt        *Prompt `protobuf:"bytes,16,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	Prompt *Prompt `protobuf:"bytes,16,opt,name=prompt,proto3" json:"prompt,omitempty"`
+	// The model reads the answer before it is sent, and decides on its claims but for codes and actions: docs/turn.md. The text is then
+	// sent when it is complete. If the model cannot be asked, code decides.
+	JudgeClaims   bool `protobuf:"varint,17,opt,name=judge_claims,json=judgeClaims,proto3" json:"judge_claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -813,6 +816,13 @@ func (x *AnswerRequest) GetPrompt() *Prompt {
 		return x.Prompt
 	}
 	return nil
+}
+
+func (x *AnswerRequest) GetJudgeClaims() bool {
+	if x != nil {
+		return x.JudgeClaims
+	}
+	return false
 }
 
 // Prompt is a version of an agent's prompt, with the model to ask.
@@ -1933,7 +1943,8 @@ type ClaimSource struct {
 	Pointer string `protobuf:"bytes,2,opt,name=pointer,proto3" json:"pointer,omitempty"`
 	// The text there, at most 200 characters.
 	Value string `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
-	// How the claim follows from the evidence, such as "amount" for a sum; docs/turn.md lists the rules. Empty: it stands there.
+	// How the claim follows from the evidence, such as "amount" for a sum; docs/turn.md lists the rules. "judge": a model says so; of a
+	// claim without support, value has its reason. Empty: it stands there.
 	Rule          string `protobuf:"bytes,4,opt,name=rule,proto3" json:"rule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3205,7 +3216,7 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\bToolInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x12'\n" +
-	"\x0fparameters_json\x18\x03 \x01(\tR\x0eparametersJson\"\xf2\x05\n" +
+	"\x0fparameters_json\x18\x03 \x01(\tR\x0eparametersJson\"\x95\x06\n" +
 	"\rAnswerRequest\x12#\n" +
 	"\rassignment_id\x18\x01 \x01(\tR\fassignmentId\x12\x1b\n" +
 	"\tsub_query\x18\x02 \x01(\tR\bsubQuery\x12\x18\n" +
@@ -3227,7 +3238,8 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\vclaim_rules\x18\x0e \x03(\v2 .quartet.specialist.v1.ClaimRuleR\n" +
 	"claimRules\x122\n" +
 	"\x05voice\x18\x0f \x01(\v2\x1c.quartet.specialist.v1.VoiceR\x05voice\x125\n" +
-	"\x06prompt\x18\x10 \x01(\v2\x1d.quartet.specialist.v1.PromptR\x06prompt\"x\n" +
+	"\x06prompt\x18\x10 \x01(\v2\x1d.quartet.specialist.v1.PromptR\x06prompt\x12!\n" +
+	"\fjudge_claims\x18\x11 \x01(\bR\vjudgeClaims\"x\n" +
 	"\x06Prompt\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x14\n" +

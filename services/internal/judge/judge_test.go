@@ -1,0 +1,121 @@
+package judge_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
+	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/judge"
+)
+
+const answer = "Good day! The kettle holds 1.7 l.\n- It whistles.\n- Code TEA-5 saves 5 EUR."
+
+func ask(t *testing.T, output string) *judge.Verdict {
+	t.Helper()
+	v, result, err := judge.Ask(t.Context(), scripted.New(scripted.Step{Text: output}), nil, judge.Case{Given: []string{"a kettle"}, Answer: answer})
+	if err != nil || result.Usage.ModelCalls != 1 {
+		t.Fatal(result, err)
+	}
+	return v
+}
+
+func TestDecide(t *testing.T) {
+	var e grounding.Evidence
+	e.AddResult("c1", `{"title":"Kettle","volume":"1.5 l"}`)
+	code := e.Check(answer)
+	const right, wrong = grounding.Supported, grounding.Unsupported
+	type claim struct {
+		Text    string
+		Verdict grounding.Verdict
+		Why     string
+	}
+	for _, tt := range []struct {
+		name, output string
+		want         []claim
+	}{
+		{"nothing is wrong", `{"wrong":[]}`, []claim{{"1.7", right, ""}, {"TEA-5", wrong, ""}, {"5 EUR", right, ""}}},
+		{"what code finds wrong is", `{"wrong":[{"sentence":2,"why":"it is 1.5 l"}]}`, []claim{
+			{"The kettle holds 1.7 l.", wrong, "judged: it is 1.5 l"}, {"1.7", wrong, ""}, {"TEA-5", wrong, ""}, {"5 EUR", right, ""},
+		}},
+		{"what code passes is wrong", `{"wrong":[{"sentence":3,"why":"no result\nsays so"}]}`, []claim{
+			{"1.7", right, ""}, {"- It whistles.", wrong, "judged: no result says so"}, {"TEA-5", wrong, ""}, {"5 EUR", right, ""},
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []claim
+			for _, c := range ask(t, tt.output).Decide(answer, code) {
+				if answer[c.Start:c.End] != c.Text {
+					t.Errorf("%q is at %q", c.Text, answer[c.Start:c.End])
+				}
+				why := ""
+				if len(c.Sources) > 0 {
+					why = c.Sources[0].Value
+				}
+				got = append(got, claim{c.Text, c.Verdict, why})
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	var none *judge.Verdict
+	if diff := cmp.Diff(code, none.Decide(answer, code)); diff != "" || none.IsRight("It whistles.") || none.IsWrong("It whistles.") {
+		t.Error("no verdict decides something", diff)
+	}
+}
+
+// Sentences that the model has not read are decided by code.
+func TestDecideOnAFurtherSentence(t *testing.T) {
+	var e grounding.Evidence
+	const further = "It whistles. It weighs 900 g."
+	claims := ask(t, `{"wrong":[]}`).Decide(further, e.Check(further))
+	if len(claims) != 1 || claims[0].Verdict != grounding.Unsupported {
+		t.Error(claims)
+	}
+}
+
+func TestAModelThatCannotJudge(t *testing.T) {
+	for name, output := range map[string]string{
+		"prose": "All of it is right.", "another object": `{"score":5}`, "no such sentence": `{"wrong":[{"sentence":5,"why":"?"}]}`, "nothing": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			step := scripted.Step{Text: output}
+			v, _, err := judge.Ask(t.Context(), scripted.New(step, step, step), nil, judge.Case{Answer: answer})
+			if v != nil || !errors.Is(err, agentloop.ErrBadOutput) && !errors.Is(err, agentloop.ErrNoAnswer) {
+				t.Errorf("%v, %v", v, err)
+			}
+		})
+	}
+	t.Run("silence", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			v, _, err := judge.Ask(t.Context(), scripted.New(scripted.Step{Hang: true}), nil, judge.Case{Answer: answer})
+			if took := time.Since(begun); v != nil || !errors.Is(err, context.DeadlineExceeded) || took > 10*time.Second {
+				t.Errorf("%v, %v after %v", v, err, took)
+			}
+		})
+	})
+}
+
+func TestAdd(t *testing.T) {
+	run := &agentloop.Result{Text: "Hello.", Steps: make([]agentloop.StepRecord, 2), Usage: agentloop.Usage{InputTokens: 5, ModelCalls: 2}, Cost: &agentloop.Cost{Micros: 7, Currency: "EUR"}}
+	judging := &agentloop.Result{Text: "{}", Steps: make([]agentloop.StepRecord, 1), Usage: agentloop.Usage{InputTokens: 4, ModelCalls: 1}, Cost: &agentloop.Cost{Micros: 2, Currency: "EUR"}}
+	sum := judge.Add(run, judging)
+	if sum.Text != "Hello." || len(sum.Steps) != 3 || sum.Usage.InputTokens != 9 || sum.Usage.ModelCalls != 3 || sum.Cost.Micros != 9 {
+		t.Errorf("%+v", sum)
+	}
+	judging.Cost = nil
+	if judge.Add(run, judging).Cost != nil {
+		t.Error("an unknown cost counts as none")
+	}
+	if judge.Add(run, nil) != run || judge.Add(nil, judging) != judging || run.Usage.InputTokens != 5 {
+		t.Error("a missing result changes the other")
+	}
+}
