@@ -2,9 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"os"
 
+	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/eval/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/model"
 )
 
 const evalGroundingAbout = `Puts honest and corrupted texts to the checks of claims, and counts what reaches the shopper. A file is JSON Lines; "-" is
@@ -12,7 +17,8 @@ stdin. A line is an answer with the tool results that it rests on, or a merge wi
 {"id":"a1","kind":"price","language":"en","message":"tents?","payloads":[{"tool":"search_catalog","result":{...}}],
 "text":"...","verdict":"honest"}, or "verdict":"corrupted" and "wrong":"the wrong part of the text";
 {"id":"m1","kind":"sum","language":"en","message":"...","sections":[{"query":"...","text":"...","titles":["..."]},...],
-"honest":"..."}, or "merged":"..." and "wrong". docs/evaluation.md defines each figure.`
+"honest":"..."}, or "merged":"..." and "wrong". docs/evaluation.md defines each figure. With --judge-model, a model judges each text, as
+for stores with judge_claims; --record keeps its verdicts, and --verdicts measures with them again.`
 
 // runEvalGrounding measures the checks of claims.
 func runEvalGrounding(ctx context.Context, args []string, env environment) error {
@@ -22,11 +28,20 @@ func runEvalGrounding(ctx context.Context, args []string, env environment) error
 	generate := fs.Int("generate", 0, "measure this `number` of true replies from invented stores too, and each with one fact changed")
 	seed := fs.Uint64("seed", 1, "`seed` of the generated replies; equal seeds give equal replies")
 	unseen := fs.Bool("unseen", false, "generate from stores and words that the checks were not written with")
+	models := addModelFlags(fs)
+	judge := fs.String("judge-model", "", "`name` of a model that judges each text, such as gpt-4.1 or NAME@URL (default none)")
+	parallel := fs.Int("parallel", 4, "`number` of texts that it judges at once")
+	record := fs.String("record", "", "write its verdicts to this `file`")
+	verdicts := fs.String("verdicts", "", "take the verdicts from this `file`, which --record has written")
 	files, err := parse(fs, args, env)
 	if err != nil {
 		return err
 	}
 	switch {
+	case *parallel < 1:
+		return usagef("--parallel is %d, must be at least 1", *parallel)
+	case *judge != "" && *verdicts != "", *record != "" && *judge == "":
+		return usagef("give --judge-model, with or without --record, or --verdicts")
 	case *generate < 0:
 		return usagef("--generate is %d, must not be negative", *generate)
 	case len(files) == 0 && *generate == 0:
@@ -50,7 +65,35 @@ func runEvalGrounding(ctx context.Context, args []string, env environment) error
 			return usagef("%s: %w", file, err)
 		}
 	}
-	report := grounding.Measure(ctx, cases)
+	var outputs grounding.Outputs
+	switch {
+	case *judge != "":
+		m, err := models.open(model.Config{Name: *judge}, "", env)
+		if err != nil {
+			return err
+		}
+		if outputs, err = judged(ctx, cases, m.Model, *parallel, env); err != nil {
+			return err
+		}
+		if *record != "" {
+			f, err := os.Create(*record)
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(outputs.Write(f), f.Close()); err != nil {
+				return err
+			}
+		}
+	case *verdicts != "":
+		err := reading(*verdicts, env, func(in io.Reader) (err error) {
+			outputs, err = grounding.ReadOutputs(in)
+			return err
+		})
+		if err != nil {
+			return usagef("%s: %w", *verdicts, err)
+		}
+	}
+	report := grounding.Measure(ctx, cases, outputs)
 	if !*misses {
 		report.Misses = nil
 	}
@@ -59,4 +102,22 @@ func runEvalGrounding(ctx context.Context, args []string, env environment) error
 	}
 	report.Print(env.out)
 	return nil
+}
+
+// judged has a model judge cases, and shows how far it is. Cases that it could not judge are said to be so.
+func judged(ctx context.Context, cases []grounding.Case, model agentloop.Model, parallel int, env environment) (grounding.Outputs, error) {
+	outputs, err := grounding.Judge(ctx, cases, model, parallel, func(done int) {
+		if done%50 == 0 && done < len(cases) {
+			fmt.Fprintf(env.err, "%d of %d texts\n", done, len(cases))
+		}
+	})
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case len(outputs) == 0 && err != nil:
+		return nil, fmt.Errorf("no text was judged: %w", err)
+	case err != nil:
+		fmt.Fprintf(env.err, "not judged:\n%v\n", err)
+	}
+	return outputs, nil
 }

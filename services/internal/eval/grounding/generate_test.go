@@ -44,7 +44,7 @@ func TestGeneratedValuesAreCaught(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := Measure(t.Context(), cases)
+	r := Measure(t.Context(), cases, nil)
 	if r.Flagged.N > 0 {
 		t.Errorf("honest replies flagged: %v", r.Flagged)
 	}

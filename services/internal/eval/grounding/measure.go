@@ -17,6 +17,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/gateway/merge"
 	"github.com/quartet-commerce/quartet/services/internal/eval"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/judge"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
@@ -43,6 +44,8 @@ type Figures struct {
 // Report holds the figures of some cases.
 type Report struct {
 	Cases int `json:"cases"`
+	// Judged are the cases that a model has judged after the checks.
+	Judged int `json:"judged,omitzero"`
 	Figures
 	ByKind     map[string]*Figures `json:"by_kind"`
 	ByLanguage map[string]*Figures `json:"by_language"`
@@ -66,15 +69,18 @@ type Miss struct {
 	Shown string `json:"shown,omitempty"`
 }
 
-// Measure puts cases to the checks.
-func Measure(ctx context.Context, cases []Case) *Report {
+// Measure puts cases to the checks, and to what a model has said of them as their judge. Outputs may be nil: none.
+func Measure(ctx context.Context, cases []Case, outputs Outputs) *Report {
 	r := &Report{Cases: len(cases), ByKind: map[string]*Figures{}, ByLanguage: map[string]*Figures{}, Misses: []Miss{}}
 	if len(cases) > 0 {
-		check(ctx, cases[0]) // tables that a process reads once are no part of the time
+		check(ctx, cases[0], nil) // tables that a process reads once are no part of the time
 	}
 	begun := time.Now()
 	for _, c := range cases {
-		o := check(ctx, c)
+		if outputs.verdict(ctx, c) != nil {
+			r.Judged++
+		}
+		o := check(ctx, c, outputs)
 		for _, f := range []*Figures{&r.Figures, group(r.ByKind, c.Kind), group(r.ByLanguage, c.Language)} {
 			f.count(c, o)
 		}
@@ -128,21 +134,21 @@ func (f *Figures) count(c Case, o outcome) {
 	f.FlaggedSentences.Of += o.sentences
 }
 
-func check(ctx context.Context, c Case) outcome {
+func check(ctx context.Context, c Case, outputs Outputs) outcome {
 	if c.Text != "" {
-		return checkAnswer(c)
+		return checkAnswer(c, outputs.verdict(ctx, c))
 	}
-	return checkMerge(ctx, c)
+	return checkMerge(ctx, c, outputs)
 }
 
 // checkAnswer checks an answer against its tool results. A wrong fact is caught by a claim that overlaps it.
-func checkAnswer(c Case) outcome {
+func checkAnswer(c Case, verdict *judge.Verdict) outcome {
 	e := grounding.Evidence{Language: c.Language}
 	for _, p := range c.Payloads {
 		e.AddResult("", string(p.Result))
 	}
 	e.AddText(c.Message)
-	o := outcome{flagged: e.Check(c.Text).Rejected().Texts(grounding.MaxChecked)}
+	o := outcome{flagged: verdict.Decide(c.Text, e.Check(c.Text)).Rejected().Texts(grounding.MaxChecked)}
 	o.caught = len(o.flagged) > 0
 	if c.corrupted() {
 		o.caught = slices.ContainsFunc(o.flagged, func(claim string) bool { return overlap(c.Text, claim, c.Wrong) })
@@ -173,7 +179,7 @@ func overlap(text, a, b string) bool {
 }
 
 // checkMerge merges the sections with a model that writes the text of the case.
-func checkMerge(ctx context.Context, c Case) outcome {
+func checkMerge(ctx context.Context, c Case, outputs Outputs) outcome {
 	in := merge.Input{
 		Message: c.Message, Language: c.Language, Due: time.Now().Add(reserve),
 		Check: func(s string) string { return s }, Say: func(string) {},
@@ -186,7 +192,11 @@ func checkMerge(ctx context.Context, c Case) outcome {
 		in.Parts = append(in.Parts, merge.Part{Query: s.Query, Answer: a})
 	}
 	step := scripted.Step{Text: c.text(), ChunkSize: 5}
-	merger := merge.New(merge.Config{Model: scripted.New(step, step), Reserve: reserve, Logger: slog.New(slog.DiscardHandler)})
+	steps := []scripted.Step{step, step}
+	if output, ok := outputs[c.ID]; ok {
+		in.Judge, steps[1] = true, scripted.Step{Text: output}
+	}
+	merger := merge.New(merge.Config{Model: scripted.New(steps...), Reserve: reserve, Logger: slog.New(slog.DiscardHandler)})
 	result := merger.Merge(ctx, in)
 	o := outcome{shown: result.Text, caught: result.Text != strings.TrimSpace(c.text())}
 	if n, ok := c.dropped(); ok {
@@ -223,6 +233,9 @@ func sentencesOf(s string) []string {
 // Print writes the figures for a person.
 func (r *Report) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s, checked in %.0f µs each; 95 %% intervals in brackets\n", text.Count(r.Cases, "case"), r.MeanMicros)
+	if r.Judged > 0 {
+		fmt.Fprintf(w, "a model has judged %d of them\n", r.Judged)
+	}
 	eval.Table(w, [][]string{
 		{"figure", "cases", "share"},
 		row("corrupted texts caught", r.Caught),

@@ -19,7 +19,7 @@ func measured(t *testing.T, lines ...string) *Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Measure(t.Context(), cases)
+	return Measure(t.Context(), cases, nil)
 }
 
 func TestFigures(t *testing.T) {
@@ -110,7 +110,7 @@ func TestPublicCases(t *testing.T) {
 		if err != nil || len(cases) != want {
 			t.Fatalf("%s: %d cases, %v; want %d", name, len(cases), err, want)
 		}
-		r := Measure(t.Context(), cases)
+		r := Measure(t.Context(), cases, nil)
 		if n := r.Caught.Of + r.Flagged.Of + r.Harmed.Of; n != want {
 			t.Errorf("%s: %d counted, want %d", name, n, want)
 		}

@@ -59,7 +59,7 @@ func TestUnreadSets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := Measure(t.Context(), cases)
+		r := Measure(t.Context(), cases, nil)
 		t.Logf("%s: caught %v, honest flagged %v, harmed %v", name, r.Caught, r.Flagged, r.Harmed)
 		caught := float64(r.Caught.N) / float64(r.Caught.Of)
 		flagged := float64(r.Flagged.N+r.Harmed.N) / float64(r.Flagged.Of+r.Harmed.Of)
