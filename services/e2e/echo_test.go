@@ -59,6 +59,13 @@ func (l *logLines) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
+// String returns what was logged so far.
+func (l *logLines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // TestEchoesOfTheEndpointStayOutOfLogsAndErrors asks all services, whose endpoint repeats what it is sent in all that it
 // answers. No log and no error to the caller may hold the shopper's words.
 func TestEchoesOfTheEndpointStayOutOfLogsAndErrors(t *testing.T) {
@@ -112,9 +119,7 @@ func TestEchoesOfTheEndpointStayOutOfLogsAndErrors(t *testing.T) {
 			}
 		})
 	}
-	logs.mu.Lock()
-	defer logs.mu.Unlock()
-	for line := range strings.Lines(logs.text.String()) {
+	for line := range strings.Lines(logs.String()) {
 		if strings.Contains(line, canary) {
 			t.Errorf("logged: %.500s", line)
 		}

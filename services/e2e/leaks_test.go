@@ -520,9 +520,7 @@ func nothingLeaks(t *testing.T, capture bool) {
 			t.Errorf("a caller is told: %.600s", told)
 		}
 	}
-	logs.mu.Lock()
-	lines := strings.Split(logs.text.String(), "\n")
-	logs.mu.Unlock()
+	lines := strings.Split(logs.String(), "\n")
 	levels := make(map[string]int)
 	for _, line := range lines {
 		for _, level := range []string{"DEBUG", "INFO", "WARN", "ERROR"} {

@@ -65,6 +65,11 @@ func runEvalGrounding(ctx context.Context, args []string, env environment) error
 			return usagef("%s: %w", file, err)
 		}
 	}
+	if *judge != "" || *verdicts != "" {
+		if err := grounding.CheckIDs(cases); err != nil {
+			return usagef("%w", err)
+		}
+	}
 	var outputs grounding.Outputs
 	switch {
 	case *judge != "":

@@ -1,12 +1,18 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	openai "github.com/sashabaranov/go-openai"
+
 	"github.com/quartet-commerce/quartet/services/internal/eval/grounding"
+	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 )
 
 const groundingLine = `{"id":"a1","kind":"price","language":"en","message":"tents?","payloads":[{"tool":"search_catalog",` +
@@ -42,10 +48,41 @@ func TestEvalGroundingMistakesAreNamed(t *testing.T) {
 		"too few":        {"--generate=-1", "--generate is -1"},
 		"an absent file": {"/no/such", "no such file"},
 		"a wrong line":   {groundingFile(t, "{}"), "case 1: want one of text"},
+		"no record":      {"--record=x", "give --judge-model"},
+		"none at once":   {"--parallel=0", "--parallel is 0"},
 	} {
 		code, _, stderr := quartet(t.Context(), nil, "eval", "grounding", c.arg)
 		if code != 2 || !strings.Contains(stderr, c.says) {
 			t.Errorf("%s: code %d, %q; want 2, %q", name, code, stderr, c.says)
 		}
+	}
+}
+
+// A model judges over HTTP; its verdicts are kept and measured with again.
+func TestEvalGroundingWithAJudge(t *testing.T) {
+	file := groundingFile(t, strings.ReplaceAll(groundingLine, "251.50", "red"))
+	judge := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a := wire.Answer{Text: `{"wrong":[{"sentence":1,"why":"no result says so"}]}`, Finish: openai.FinishReasonStop}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, chunk := range a.Chunks() {
+			fmt.Fprintf(w, "data: %s\n\n", chunk)
+		}
+		fmt.Fprint(w, "data: [DONE]\n\n")
+	}))
+	defer judge.Close()
+	kept := filepath.Join(t.TempDir(), "verdicts.jsonl")
+	var none, judged, again grounding.Report
+	runJSON(t, &none, "eval", "grounding", "--json", file)
+	runJSON(t, &judged, "eval", "grounding", "--json", file, "--judge-model", "judge@"+judge.URL+"/v1", "--record", kept)
+	runJSON(t, &again, "eval", "grounding", "--json", file, "--verdicts", kept)
+	if none.Caught.N != 0 || judged.Caught.N != 1 || judged.Judged != 1 || again.Caught != judged.Caught || again.Judged != 1 {
+		t.Errorf("%+v without a judge, %+v with it, %+v from its verdicts", none, judged, again)
+	}
+	if code, _, stderr := quartet(t.Context(), nil, "eval", "grounding", file, file, "--verdicts", kept); code != 2 || !strings.Contains(stderr, "two texts have the id") {
+		t.Errorf("code %d, %q", code, stderr)
+	}
+	judge.Close()
+	if code, _, stderr := quartet(t.Context(), nil, "eval", "grounding", file, "--judge-model", "judge@"+judge.URL+"/v1"); code != 1 || !strings.Contains(stderr, "no text was judged: case a1") {
+		t.Errorf("code %d, %q", code, stderr)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/judge"
 	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/promptleak"
+	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
@@ -136,7 +137,8 @@ func (m *Merger) judge(ctx context.Context, in Input, a asked, s *stream) (*agen
 	}
 	verdict, result, err := judge.Ask(ctx, a.model, a.price, c)
 	if err != nil {
-		m.cfg.Logger.WarnContext(ctx, "no model has judged the merge; code decides on its claims", "error", err)
+		sc, _ := scope.FromContext(ctx)
+		m.cfg.Logger.WarnContext(ctx, "no model has judged the merge; code decides on its claims", "store", sc.StoreID, "turn", sc.TurnID, "error", err)
 	}
 	s.ruling = verdict
 	for _, sentence := range s.held {

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed" // the prompt
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,7 +61,7 @@ type output struct {
 }
 
 // Ask asks a model. The price of its tokens may be nil. The result is that of all calls, also beside an error; nil: none was made. The
-// errors are those of [agentloop.Generate].
+// errors are those of [agentloop.Generate], without what the model wrote: it may be about a shopper.
 func Ask(ctx context.Context, model agentloop.Model, price *agentloop.Price, c Case) (*Verdict, *agentloop.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
@@ -68,6 +69,9 @@ func Ask(ctx context.Context, model agentloop.Model, price *agentloop.Price, c C
 	out, result, err := agentloop.Generate[output](ctx, agentloop.GenerateConfig{
 		Model: model, Name: OutputName, System: strings.TrimSpace(system), Temperature: &temperature, MaxOutputTokens: maxOutputTokens, Price: price,
 	}, nil, c.question(sentences))
+	if errors.Is(err, agentloop.ErrBadOutput) {
+		err = agentloop.ErrBadOutput
+	}
 	if err != nil {
 		return nil, result, fmt.Errorf("judge: %w", err)
 	}

@@ -3,6 +3,7 @@ package judge_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,6 +91,9 @@ func TestAModelThatCannotJudge(t *testing.T) {
 			v, _, err := judge.Ask(t.Context(), scripted.New(step, step, step), nil, judge.Case{Answer: answer})
 			if v != nil || !errors.Is(err, agentloop.ErrBadOutput) && !errors.Is(err, agentloop.ErrNoAnswer) {
 				t.Errorf("%v, %v", v, err)
+			}
+			if output != "" && strings.Contains(err.Error(), output) {
+				t.Errorf("the error quotes the model: %v", err)
 			}
 		})
 	}

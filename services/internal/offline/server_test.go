@@ -179,6 +179,7 @@ func TestBadRequestsAreRefusedAsTheRealAPIDoes(t *testing.T) {
 		"an answer to no call":            {`{"model":"quartet-offline","messages":[{"role":"tool","tool_call_id":"a","content":"x"}]}`, 400, "role 'tool'"},
 		"an unknown role":                 {`{"model":"quartet-offline","messages":[{"role":"wizard","content":"x"}]}`, 400, "wizard"},
 		"a forced tool that is not there": {`{"model":"quartet-offline","messages":[{"role":"user","content":"x"}],"tool_choice":{"type":"function","function":{"name":"g"}}}`, 400, "g"},
+		"a form for a judge":              {`{"model":"quartet-offline","messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"object","properties":{"wrong":{"type":"array"}}}}}}`, 400, "cannot judge"},
 		"a schema that is none":           {`{"model":"quartet-offline","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":[1]}}]}`, 400, "schema"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -63,6 +63,11 @@ func check(req *chatRequest) *openai.APIError {
 	if req.ResponseFormat.Type == "json_schema" && req.ResponseFormat.JSONSchema.Schema == nil {
 		return invalid("response_format", "response_format json_schema needs a schema")
 	}
+	if form := req.ResponseFormat.JSONSchema.Schema; form != nil {
+		if _, judges := form.Properties["wrong"]; judges {
+			return invalid("response_format", "this model follows rules and cannot judge answers; for judge_claims, give a language model by --model")
+		}
+	}
 	return checkMessages(req.Messages)
 }
 

@@ -47,6 +47,18 @@ func Judge(ctx context.Context, cases []Case, model agentloop.Model, parallel in
 	return out, errors.Join(errs...)
 }
 
+// CheckIDs reports an id that two cases have: outputs are by id.
+func CheckIDs(cases []Case) error {
+	seen := map[string]bool{}
+	for _, c := range cases {
+		if seen[c.ID] {
+			return fmt.Errorf("two texts have the id %q, and verdicts are by id: measure their files one by one", c.ID)
+		}
+		seen[c.ID] = true
+	}
+	return nil
+}
+
 // toJudge returns what a model judges of a case, as in a turn.
 func (c Case) toJudge() judge.Case {
 	out := judge.Case{Given: []string{c.Message}, Answer: c.text()}
