@@ -24,7 +24,16 @@ var scorerFile []byte
 // scorer is a multinomial logistic regression over the concepts and words of a sentence: how likely it says each of what labels list. It
 // meets the wordings that the table of topics lacks.
 type scorer struct {
-	weights map[uint32][]float32 // by feature, one for each label
+	rows    map[uint32]int // by feature, where its weights begin: a map of slices would be work for the garbage collector
+	weights []float32      // one for each label
+}
+
+// row returns the weights of a feature. Nil: it has none.
+func (m *scorer) row(key uint32) []float32 {
+	if at, ok := m.rows[key]; ok {
+		return m.weights[at : at+len(labels)]
+	}
+	return nil
 }
 
 // labels are what a sentence may say. The last two say nothing that evidence can deny.
@@ -197,7 +206,7 @@ func hashed(s string) uint32 {
 func (m *scorer) score(features []feature) []float64 {
 	out := make([]float64, len(labels))
 	for _, f := range features {
-		for l, w := range m.weights[f.key] {
+		for l, w := range m.row(f.key) {
 			out[l] += float64(f.value * w)
 		}
 	}
@@ -214,14 +223,14 @@ func (m *scorer) score(features []feature) []float64 {
 
 // fitted is the scorer that is built in.
 var fitted = sync.OnceValue(func() *scorer {
-	rows := len(scorerFile[4:]) / (4 + len(labels))
-	m, all := &scorer{make(map[uint32][]float32, rows)}, make([]float32, 0, rows*len(labels))
+	n := len(scorerFile[4:]) / (4 + len(labels))
+	m := &scorer{make(map[uint32]int, n), make([]float32, 0, n*len(labels))}
 	scale := math.Float32frombits(binary.LittleEndian.Uint32(scorerFile))
 	for row := range slices.Chunk(scorerFile[4:], 4+len(labels)) {
+		m.rows[binary.LittleEndian.Uint32(row)] = len(m.weights)
 		for _, w := range row[4:] {
-			all = append(all, float32(int8(w))*scale)
+			m.weights = append(m.weights, float32(int8(w))*scale)
 		}
-		m.weights[binary.LittleEndian.Uint32(row)] = all[len(all)-len(labels):]
 	}
 	return m
 })

@@ -121,13 +121,16 @@ func fit(sentences []labelled) *scorer {
 			}
 		}
 	}
-	m, squares := &scorer{map[uint32][]float32{}}, map[uint32][]float32{}
+	m := &scorer{rows: map[uint32]int{}}
 	for i := range features {
 		features[i] = slices.DeleteFunc(features[i], func(f feature) bool { return seen[f.key] < leastSeen })
 		for _, f := range features[i] {
-			m.weights[f.key], squares[f.key] = make([]float32, len(labels)), make([]float32, len(labels))
+			if m.row(f.key) == nil {
+				m.rows[f.key], m.weights = len(m.weights), append(m.weights, make([]float32, len(labels))...)
+			}
 		}
 	}
+	squares := make([]float32, len(m.weights))
 	for range fitEpochs {
 		for _, i := range r.Perm(len(sentences)) {
 			kept := slices.Clone(features[i])
@@ -138,7 +141,7 @@ func fit(sentences []labelled) *scorer {
 			}
 			gradient[sentences[i].label()]++
 			for _, f := range kept {
-				w, s := m.weights[f.key], squares[f.key]
+				w, s := m.row(f.key), squares[m.rows[f.key]:]
 				for l, g := range gradient {
 					d := g*float64(f.value) - fitDecay*float64(w[l])
 					s[l] += float32(d * d)
@@ -153,16 +156,14 @@ func fit(sentences []labelled) *scorer {
 // encode writes the weights, a signed byte each.
 func (m *scorer) encode() []byte {
 	var top float32
-	for _, row := range m.weights {
-		for _, w := range row {
-			top = max(top, w, -w)
-		}
+	for _, w := range m.weights {
+		top = max(top, w, -w)
 	}
 	scale := top / math.MaxInt8
 	out := binary.LittleEndian.AppendUint32(nil, math.Float32bits(scale))
-	for _, key := range slices.Sorted(maps.Keys(m.weights)) {
+	for _, key := range slices.Sorted(maps.Keys(m.rows)) {
 		out = binary.LittleEndian.AppendUint32(out, key)
-		for _, w := range m.weights[key] {
+		for _, w := range m.row(key) {
 			out = append(out, byte(int8(math.Round(float64(w/scale)))))
 		}
 	}
