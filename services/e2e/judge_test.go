@@ -14,6 +14,7 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/bundle"
 	"github.com/quartet-commerce/quartet/services/internal/judge"
 	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 	"github.com/quartet-commerce/quartet/services/internal/state"
@@ -63,14 +64,7 @@ func TestAStoresModelJudgesReplies(t *testing.T) {
 		var log logLines
 		h := newSystemWith(t, redisServer.URL(), brain, func(cfg *suite.Config) { cfg.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 		plain := h.ask(t, message)
-		demo, err := h.data.Stores.GetStore(t.Context(), &gatewayv1.GetStoreRequest{StoreId: "demo"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		demo.Store.JudgeClaims = true
-		if _, err := h.data.Stores.PutStore(t.Context(), &gatewayv1.PutStoreRequest{Store: demo.Store}); err != nil {
-			t.Fatal(err)
-		}
+		judgeClaims(t, h)
 		if j.asked.Load() != 0 {
 			t.Error("a store that did not ask for it is judged")
 		}
@@ -97,5 +91,29 @@ func TestAStoresModelJudgesReplies(t *testing.T) {
 				t.Errorf("%q is undecided", c.GetText())
 			}
 		}
+	}
+}
+
+// judgeClaims has the model of the demo store judge claims.
+func judgeClaims(t *testing.T, h *system) {
+	t.Helper()
+	demo, err := h.data.Stores.GetStore(t.Context(), &gatewayv1.GetStoreRequest{StoreId: "demo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	demo.Store.JudgeClaims = true
+	if _, err := h.data.Stores.PutStore(t.Context(), &gatewayv1.PutStoreRequest{Store: demo.Store}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAJudgedTurnReplays(t *testing.T) {
+	j := &judging{Handler: newBrain(t)}
+	h, dir := recordingSystemWith(t, bundle.Config{Keep: bundle.All}, j)
+	judgeClaims(t, h)
+	reply := askRecorded(t, h, &gatewayv1.AskRequest{StoreId: "demo", CustomerId: "ava", Message: "do you have trail running shoes, and how long can I return them?"})
+	checkReplay(t, bundleOf(dir, reply), reply)
+	if j.asked.Load() != 3 {
+		t.Errorf("the model has judged %d texts, want two answers and the merge, and none in the replay", j.asked.Load())
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,10 +29,10 @@ import (
 // recordingSystem is a system with the demo stores that keeps turns in a folder.
 func recordingSystem(t *testing.T, keep bundle.Keep) (h *system, dir string) {
 	t.Helper()
-	return recordingSystemWith(t, bundle.Config{Keep: keep})
+	return recordingSystemWith(t, bundle.Config{Keep: keep}, newBrain(t))
 }
 
-func recordingSystemWith(t *testing.T, record bundle.Config) (h *system, dir string) {
+func recordingSystemWith(t *testing.T, record bundle.Config, brain http.Handler) (h *system, dir string) {
 	t.Helper()
 	server, err := state.Embedded()
 	if err != nil {
@@ -43,7 +44,7 @@ func recordingSystemWith(t *testing.T, record bundle.Config) (h *system, dir str
 		}
 	})
 	dir = t.TempDir()
-	h = newSystemWith(t, server.URL(), newBrain(t), func(cfg *suite.Config) {
+	h = newSystemWith(t, server.URL(), brain, func(cfg *suite.Config) {
 		folder, err := bundle.NewFolder(dir, bundle.DefaultTTL, cfg.Logger)
 		if err != nil {
 			t.Fatal(err)
@@ -89,34 +90,39 @@ func TestARecordedTurnReplays(t *testing.T) {
 		}
 		reply := askRecorded(t, h, ask)
 		thread = reply.GetThreadId()
-		p, err := bundle.OpenFile(bundleOf(dir, reply), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := suite.Replay(t.Context(), p)
-		if err != nil {
-			t.Errorf("%q: %v\n%s", ask.GetMessage(), err, strings.Join(p.Divergences(), "\n"))
-			continue
-		}
-		if all := p.Divergences(); len(all) > 0 {
-			t.Errorf("%q: %s", ask.GetMessage(), strings.Join(all, "\n"))
-		}
-		difference, err := bundle.Difference(reply, again)
-		if err != nil || difference != "" {
-			t.Errorf("%q: %v %s", ask.GetMessage(), err, difference)
-		}
-		if difference := p.SpanDifference(again); difference != "" {
-			t.Errorf("%q: %s", ask.GetMessage(), difference)
-		}
-		if len(again.GetResults()) == 0 || again.GetText() == "" {
-			t.Errorf("%q: no reply", ask.GetMessage())
-		}
+		t.Run(ask.GetMessage(), func(t *testing.T) { checkReplay(t, bundleOf(dir, reply), reply) })
+	}
+}
+
+// checkReplay checks that a recorded turn replays to its reply.
+func checkReplay(t *testing.T, file string, reply *gatewayv1.AskResponse) {
+	t.Helper()
+	p, err := bundle.OpenFile(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := suite.Replay(t.Context(), p)
+	if err != nil {
+		t.Errorf("%v\n%s", err, strings.Join(p.Divergences(), "\n"))
+		return
+	}
+	if all := p.Divergences(); len(all) > 0 {
+		t.Error(strings.Join(all, "\n"))
+	}
+	if difference, err := bundle.Difference(reply, again); err != nil || difference != "" {
+		t.Errorf("%v %s", err, difference)
+	}
+	if difference := p.SpanDifference(again); difference != "" {
+		t.Error(difference)
+	}
+	if len(again.GetResults()) == 0 || again.GetText() == "" {
+		t.Error("no reply")
 	}
 }
 
 // A redacted turn holds no address or number of the shopper's, and replays.
 func TestARedactedTurnReplays(t *testing.T) {
-	h, dir := recordingSystemWith(t, bundle.Config{Keep: bundle.All, Redact: true})
+	h, dir := recordingSystemWith(t, bundle.Config{Keep: bundle.All, Redact: true}, newBrain(t))
 	thread := ""
 	for _, message := range []string{
 		"My mail is ava.lindt@mail.example and my phone +49 171 5550123: where is my order, and do you have trail running shoes in size 42?",
