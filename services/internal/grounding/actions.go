@@ -3,6 +3,7 @@ package grounding
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/quartet-commerce/quartet/services/internal/text"
@@ -94,8 +95,8 @@ func ClaimsAction(sentence string) bool {
 	for _, w := range text.Words(sentence) {
 		words = append(words, w.Text)
 	}
-	for _, lang := range firstPersons {
-		for i := range words {
+	for i := range words {
+		for _, lang := range firstPersonsByWord()[words[i]] {
 			if lang.acts(words[i:]) && (i == 0 || !lang.negations[words[i-1]]) {
 				return true
 			}
@@ -103,6 +104,17 @@ func ClaimsAction(sentence string) bool {
 	}
 	return false
 }
+
+// firstPersonsByWord are by the first words of their starts.
+var firstPersonsByWord = sync.OnceValue(func() map[string][]firstPerson {
+	out := map[string][]firstPerson{}
+	for _, p := range firstPersons {
+		for first := range p.starts {
+			out[first] = append(out[first], p)
+		}
+	}
+	return out
+})
 
 // acts reports whether words begin with a claim of an action.
 func (p firstPerson) acts(words []string) bool {

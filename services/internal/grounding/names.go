@@ -45,7 +45,7 @@ func (s *subjects) properName(o outline, language string) Claims {
 
 // isAboutButtons reports whether words name something to press or to fill in, which has a name of its own: "tap Add".
 func isAboutButtons(words []text.Word) bool {
-	scored, _ := scorable(words, func(text.Word) []*subject { return nil })
+	scored, _ := scorable(words, nil, nil)
 	return slices.Contains(conceptsOf(scored), "BUTTON")
 }
 

@@ -235,12 +235,12 @@ var fitted = sync.OnceValue(func() *scorer {
 	return m
 })
 
-// scorable returns the words of a sentence with names and numbers replaced by words that stand for them. naming returns the subjects that a
-// word may name. products are those named, in order.
-func scorable(words []text.Word, naming func(text.Word) []*subject) (out []string, products []*subject) {
+// scorable returns the words of a sentence with names and numbers replaced by words that stand for them. byWord has the subjects by the
+// words of their names, of which the sentence names some. products are those named, in order.
+func scorable(words []text.Word, byWord map[string][]*subject, named []*subject) (out []string, products []*subject) {
 	out = make([]string, 0, len(words))
 	for i := 0; i < len(words); {
-		if of, end := nameAt(words, i, naming); of != nil {
+		if of, end := nameAt(words, i, byWord, named); of != nil {
 			if of.kind == kindProduct && !slices.Contains(products, of) {
 				products = append(products, of)
 			}
@@ -273,13 +273,19 @@ func scorable(words []text.Word, naming func(text.Word) []*subject) (out []strin
 
 // nameAt returns the subject that words from one on name, and where its name ends: of several that share a word, the one with the most words
 // there.
-func nameAt(words []text.Word, start int, naming func(text.Word) []*subject) (of *subject, end int) {
-	for _, s := range naming(words[start]) {
+func nameAt(words []text.Word, start int, byWord map[string][]*subject, named []*subject) (of *subject, end int) {
+	if len(named) == 0 {
+		return nil, 0
+	}
+	for _, s := range byWord[nameWord(words[start].Text)] {
+		if s.kind != kindProduct && s.kind != kindOrder && s.kind != kindCode || !slices.Contains(named, s) {
+			continue
+		}
 		k := start + 1
-		for k < len(words) && slices.Contains(naming(words[k]), s) {
+		for k < len(words) && slices.Contains(byWord[nameWord(words[k].Text)], s) {
 			k++
 		}
-		if k > end && (s.kind == kindProduct || s.kind == kindOrder || s.kind == kindCode) {
+		if k > end {
 			of, end = s, k
 		}
 	}
@@ -442,9 +448,7 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 			}
 		}
 	}
-	scored, products := scorable(words, func(w text.Word) []*subject {
-		return slices.DeleteFunc(slices.Clone(s.byWord[nameWord(w.Text)]), func(n *subject) bool { return !slices.Contains(named, n) })
-	})
+	scored, products := scorable(words, s.byWord, named)
 	r.products = products
 	for _, kind := range []string{kindProduct, kindOrder, kindCode} {
 		of := ofKind(named, kind)

@@ -45,15 +45,12 @@ var placeholders = strings.NewReplacer("{product}", productWord, "{other}", othe
 
 // words returns the words of the sentence as the scorer reads them.
 func (l labelled) words() []string {
-	subjects := map[string]*subject{
-		productWord: {kind: kindProduct}, otherWord: {kind: kindProduct}, orderWord: {kind: kindOrder}, codeWord: {kind: kindCode},
+	byWord, named := map[string][]*subject{}, []*subject{}
+	for word, kind := range map[string]string{productWord: kindProduct, otherWord: kindProduct, orderWord: kindOrder, codeWord: kindCode} {
+		named = append(named, &subject{kind: kind})
+		byWord[nameWord(word)] = named[len(named)-1:]
 	}
-	out, _ := scorable(text.Words(placeholders.Replace(l.Text)), func(w text.Word) []*subject {
-		if of := subjects[w.Text]; of != nil {
-			return []*subject{of}
-		}
-		return nil
-	})
+	out, _ := scorable(text.Words(placeholders.Replace(l.Text)), byWord, named)
 	return out
 }
 

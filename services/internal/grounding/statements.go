@@ -348,7 +348,7 @@ func statusOf(words []text.Word) string {
 	if len(words) == 0 {
 		return ""
 	}
-	scored, _ := scorable(words, func(text.Word) []*subject { return nil })
+	scored, _ := scorable(words, nil, nil)
 	scored = append([]string{orderWord}, scored...)
 	for l, p := range fitted().score(featuresOf(scored, conceptsOf(scored))) {
 		if _, isStatus := statuses[labels[l]]; isStatus && p >= minStatus {

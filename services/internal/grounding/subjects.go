@@ -265,9 +265,17 @@ func referenceOf(candidates []candidate) reference {
 }
 
 // isStopWord reports whether a folded word is a stop word in one of the languages that shoppers use most.
-func isStopWord(w string) bool {
-	return slices.ContainsFunc([]string{"en", "es", "de", "fr"}, func(tag string) bool { return text.IsStopWord(tag, w) })
-}
+func isStopWord(w string) bool { return stopWords()[w] }
+
+var stopWords = sync.OnceValue(func() map[string]bool {
+	out := map[string]bool{}
+	for _, tag := range []string{"en", "es", "de", "fr"} {
+		for _, w := range text.StopWords(tag) {
+			out[text.Fold(w)] = true
+		}
+	}
+	return out
+})
 
 // outline is a text in clauses.
 type outline struct {
