@@ -86,65 +86,17 @@ func openLocal(ctx context.Context, c localConfig, env environment) (l *local, e
 	if err := checkBudget(l.cfg); err != nil {
 		return l, err
 	}
-	encrypted := ""
-	if c.seal != nil {
-		if err := c.seal.apply(&l.cfg); err != nil {
-			return l, err
-		}
-		encrypted = c.seal.describe()
-	}
-	closeState, err := openState(ctx, &l.cfg, c.redis, state.Open)
-	if err != nil {
+	if err := l.openData(ctx, c, env); err != nil {
 		return l, err
 	}
-	l.closers = append(l.closers, closeState)
-	if c.redis == "" {
-		l.notes = append(l.notes, "state embedded (forgets on exit; --redis keeps it)"+encrypted)
-	} else {
-		l.notes = append(l.notes, "state in Redis"+encrypted)
-	}
-	if c.legs != nil {
-		closeLegs, err := c.legs.open(&l.cfg, env)
-		if err != nil {
-			return l, err
-		}
-		l.closers = append(l.closers, closeLegs)
-		closeRouting, err := c.legs.openRouting(&l.cfg, env)
-		if err != nil {
-			return l, err
-		}
-		l.closers = append(l.closers, func() error { closeRouting(); return nil })
-		l.notes = append(l.notes, "search by "+c.legs.describe())
-	}
-	if c.index != nil {
-		closeIndex, err := c.index.open(&l.cfg, env)
-		if err != nil {
-			return l, err
-		}
-		l.closers = append(l.closers, closeIndex)
-		l.notes = append(l.notes, c.index.describe())
-	}
-	closeTools, err := c.mcp.open(ctx, &l.cfg, "", env)
-	if err != nil {
-		return l, err
-	}
-	l.closers = append(l.closers, closeTools)
 	if err := scopePair(&l.cfg, c.scopeKey); err != nil {
 		return l, err
 	}
 	if c.tune != nil {
 		c.tune(&l.cfg)
 	}
-	if c.record != nil {
-		if c.record.wanted() && c.record.dir == "" && c.redis == "" {
-			return l, usagef("--record needs --record-dir or --redis: the embedded server forgets on exit")
-		}
-		if err := c.record.apply(&l.cfg); err != nil {
-			return l, err
-		}
-		if stop := c.record.stop; stop != nil {
-			l.closers = append(l.closers, func() error { stop(); return nil })
-		}
+	if err := l.openRecording(c); err != nil {
+		return l, err
 	}
 	if c.callers != nil {
 		var own auth.Authenticator
@@ -171,6 +123,71 @@ func openLocal(ctx context.Context, c localConfig, env environment) (l *local, e
 		g.open()
 	}
 	return l, nil
+}
+
+// openData opens the state, the search index and what else tools read.
+func (l *local) openData(ctx context.Context, c localConfig, env environment) error {
+	encrypted := ""
+	if c.seal != nil {
+		if err := c.seal.apply(&l.cfg); err != nil {
+			return err
+		}
+		encrypted = c.seal.describe()
+	}
+	closeState, err := openState(ctx, &l.cfg, c.redis, state.Open)
+	if err != nil {
+		return err
+	}
+	l.closers = append(l.closers, closeState)
+	if c.redis == "" {
+		l.notes = append(l.notes, "state embedded (forgets on exit; --redis keeps it)"+encrypted)
+	} else {
+		l.notes = append(l.notes, "state in Redis"+encrypted)
+	}
+	if c.legs != nil {
+		closeLegs, err := c.legs.open(&l.cfg, env)
+		if err != nil {
+			return err
+		}
+		l.closers = append(l.closers, closeLegs)
+		closeRouting, err := c.legs.openRouting(&l.cfg, env)
+		if err != nil {
+			return err
+		}
+		l.closers = append(l.closers, func() error { closeRouting(); return nil })
+		l.notes = append(l.notes, "search by "+c.legs.describe())
+	}
+	if c.index != nil {
+		closeIndex, err := c.index.open(&l.cfg, env)
+		if err != nil {
+			return err
+		}
+		l.closers = append(l.closers, closeIndex)
+		l.notes = append(l.notes, c.index.describe())
+	}
+	closeTools, err := c.mcp.open(ctx, &l.cfg, "", env)
+	if err != nil {
+		return err
+	}
+	l.closers = append(l.closers, closeTools)
+	return nil
+}
+
+// openRecording has turns kept, if the flags say so.
+func (l *local) openRecording(c localConfig) error {
+	if c.record == nil {
+		return nil
+	}
+	if c.record.wanted() && c.record.dir == "" && c.redis == "" {
+		return usagef("--record needs --record-dir or --redis: the embedded server forgets on exit")
+	}
+	if err := c.record.apply(&l.cfg); err != nil {
+		return err
+	}
+	if stop := c.record.stop; stop != nil {
+		l.closers = append(l.closers, func() error { stop(); return nil })
+	}
+	return nil
 }
 
 // openModels takes the configured models, or starts the offline one.

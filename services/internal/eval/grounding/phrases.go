@@ -3,6 +3,7 @@ package grounding
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -132,7 +133,8 @@ func (p Phrase) cases(id string) ([]Case, error) {
 		return []Case{made("-h", "", honest, ""), made("-n", "", changed, "")}, nil
 	}
 	if !isFact {
-		return nil, fmt.Errorf("supports is %q, which is not known", p.Supports)
+		known := append(slices.Sorted(maps.Keys(facts)), "action_claimed", "guaranteed", "no_action", "none")
+		return nil, fmt.Errorf("supports is %q, want one of %s", p.Supports, strings.Join(known, ", "))
 	}
 	of.is(&honest)
 	of.isNot(&changed)
