@@ -46,6 +46,10 @@ func (p *Policy) answer(a *specialistv1.Answer) {
 	for i, claim := range a.GetUnsupportedClaims() {
 		a.UnsupportedClaims[i] = p.Text(claim)
 	}
+	for _, c := range a.GetDroppedClaims() {
+		c.Text = p.Text(c.GetText())
+		p.claim(c)
+	}
 	if proto.Size(a.GetExtension()) > maxExtension {
 		a.Extension = nil
 	}
@@ -97,12 +101,17 @@ func (p *Policy) claims(a *specialistv1.Answer) {
 		}
 		from = start
 		c.Start, c.End = int32(start), int32(start+len(c.GetText()))
-		c.Subject = p.Text(c.GetSubject())
-		for _, source := range c.GetSources() {
-			source.Value = p.Text(source.GetValue())
-		}
+		p.claim(c)
 		return false
 	})
+}
+
+// claim checks the words around a claim.
+func (p *Policy) claim(c *specialistv1.Claim) {
+	c.Subject = p.Text(c.GetSubject())
+	for _, source := range c.GetSources() {
+		source.Value = p.Text(source.GetValue())
+	}
 }
 
 // product checks the words and addresses of a product.

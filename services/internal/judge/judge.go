@@ -83,7 +83,7 @@ func Ask(ctx context.Context, model agentloop.Model, price *agentloop.Price, c C
 		if w.Sentence < 1 || w.Sentence > len(sentences) {
 			return nil, result, fmt.Errorf("judge: %w: sentence %d of %d", agentloop.ErrBadOutput, w.Sentence, len(sentences))
 		}
-		v.why[strings.TrimSpace(sentences[w.Sentence-1])] = text.Cut(strings.ToValidUTF8(text.OneLine("judged: "+w.Why), "\uFFFD"), maxWhy)
+		v.why[strings.TrimSpace(sentences[w.Sentence-1])] = text.Cut(cmp.Or(strings.ToValidUTF8(text.OneLine(w.Why), "\uFFFD"), "no reason"), maxWhy)
 	}
 	return v, result, nil
 }

@@ -43,10 +43,10 @@ func TestDecide(t *testing.T) {
 	}{
 		{"nothing is wrong", `{"wrong":[]}`, []claim{{"1.7", right, ""}, {"TEA-5", wrong, ""}, {"5 EUR", right, ""}}},
 		{"what code finds wrong is", `{"wrong":[{"sentence":2,"why":"it is 1.5 l"}]}`, []claim{
-			{"The kettle holds 1.7 l.", wrong, "judged: it is 1.5 l"}, {"1.7", wrong, ""}, {"TEA-5", wrong, ""}, {"5 EUR", right, ""},
+			{"The kettle holds 1.7 l.", wrong, "it is 1.5 l"}, {"1.7", wrong, ""}, {"TEA-5", wrong, ""}, {"5 EUR", right, ""},
 		}},
 		{"what code passes is wrong", `{"wrong":[{"sentence":3,"why":"no result\nsays so"}]}`, []claim{
-			{"1.7", right, ""}, {"- It whistles.", wrong, "judged: no result says so"}, {"TEA-5", wrong, ""}, {"5 EUR", right, ""},
+			{"1.7", right, ""}, {"- It whistles.", wrong, "no result says so"}, {"TEA-5", wrong, ""}, {"5 EUR", right, ""},
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -169,19 +169,39 @@ type claim struct {
 	Sources                []string
 }
 
+// claims are those of the reply, and those that its answers lost.
 func claims(r *gatewayv1.AskResponse) []claim {
 	var all []claim
 	for _, c := range r.GetClaims() {
-		row := claim{
-			Verdict: strings.ToLower(strings.TrimPrefix(c.GetVerdict().String(), "CLAIM_VERDICT_")), Text: c.GetText(), Subject: c.GetSubject(),
-			Bad: c.GetVerdict() == specialistv1.ClaimVerdict_CLAIM_VERDICT_UNSUPPORTED || c.GetVerdict() == specialistv1.ClaimVerdict_CLAIM_VERDICT_CONTRADICTED,
+		all = append(all, claimOf(c))
+	}
+	for _, result := range r.GetResults() {
+		for _, c := range result.GetAnswer().GetDroppedClaims() {
+			row := claimOf(c)
+			row.Verdict = "dropped, " + row.Verdict
+			all = append(all, row)
 		}
-		for _, s := range c.GetSources() {
-			row.Sources = append(row.Sources, strings.Join(strings.Fields(cmp.Or(s.GetToolCallId(), "the conversation")+" "+s.GetPointer()+" "+s.GetRule()), " ")+" = "+s.GetValue())
-		}
-		all = append(all, row)
 	}
 	return all
+}
+
+func claimOf(c *specialistv1.Claim) claim {
+	row := claim{
+		Verdict: strings.ToLower(strings.TrimPrefix(c.GetVerdict().String(), "CLAIM_VERDICT_")), Text: c.GetText(), Subject: c.GetSubject(),
+		Bad: c.GetVerdict() == specialistv1.ClaimVerdict_CLAIM_VERDICT_UNSUPPORTED || c.GetVerdict() == specialistv1.ClaimVerdict_CLAIM_VERDICT_CONTRADICTED,
+	}
+	for _, s := range c.GetSources() {
+		origin := s.GetToolCallId()
+		if origin == "" && s.GetRule() == "" {
+			origin = "the conversation"
+		}
+		source := strings.Join(strings.Fields(origin+" "+s.GetPointer()+" "+s.GetRule()), " ")
+		if s.GetValue() != "" {
+			source += " = " + s.GetValue()
+		}
+		row.Sources = append(row.Sources, source)
+	}
+	return row
 }
 
 // indented is JSON in several lines, or the text as it is if it is none.

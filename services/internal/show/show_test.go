@@ -45,6 +45,10 @@ func turn() *gatewayv1.Turn {
 					Assignment: &routerv1.Assignment{Specialist: "search", SubQuery: "A lamp?"}, StartTime: at(100), Duration: lasting(200),
 					Outcome: &gatewayv1.AssignmentResult_Answer{Answer: &specialistv1.Answer{
 						Text: "The Dune Lamp costs 49 EUR.", Model: "m", Usage: usage, Confidence: 0.5,
+						DroppedClaims: []*specialistv1.Claim{{
+							Text: "It is waterproof.", Verdict: specialistv1.ClaimVerdict_CLAIM_VERDICT_UNSUPPORTED,
+							Sources: []*specialistv1.ClaimSource{{Rule: "judge", Value: "no result says so"}},
+						}},
 						ToolCalls: []*specialistv1.ToolCall{
 							{ToolName: "search_catalog", ArgumentsJson: `{"query":"lamp"}`, ResultPreview: `{"total":1}`, StartTime: at(-5), Duration: lasting(50), Summary: "1 product"},
 						},
@@ -80,6 +84,7 @@ The Dune Lamp costs 49 EUR.
 
 Claims
 unsupported   49 EUR (LAMP-8)  from call_1 /products/0/price = 48 EUR
+dropped, unsupported It is waterproof.  from judge = no result says so
 `
 	var b bytes.Buffer
 	if err := Text(&b, turn()); err != nil {

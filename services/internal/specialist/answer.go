@@ -27,8 +27,8 @@ const maxProducts = 6
 const maxUnsupported = 10
 
 // compose makes the answer from the result of the loop, the findings of the tools, the claims of the text, and those that it lost.
-func compose(turn *Turn, result *agentloop.Result, text string, claims grounding.Claims, lost []string) *specialistv1.Answer {
-	unsupported := append(lost, claims.Rejected().Texts(maxUnsupported)...)
+func compose(turn *Turn, result *agentloop.Result, text string, claims, lost grounding.Claims) *specialistv1.Answer {
+	unsupported := append(lost.Texts(maxUnsupported), claims.Rejected().Texts(maxUnsupported)...)
 	f := turn.Findings
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -46,7 +46,7 @@ func compose(turn *Turn, result *agentloop.Result, text string, claims grounding
 
 		OrderedProductIds: f.ordered,
 		Claims:            int32(len(lost) + len(claims) - claims.Count(grounding.Undecided)), UnsupportedClaims: unsupported[:min(len(unsupported), maxUnsupported)],
-		CheckedClaims: claims.Proto(), Extension: f.extension,
+		CheckedClaims: claims.Proto(), DroppedClaims: lost[:min(len(lost), maxUnsupported)].Proto(), Extension: f.extension,
 	}
 	if len(mentioned(f.compared.GetProducts(), text)) > 1 {
 		a.Comparison = f.compared

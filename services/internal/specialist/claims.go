@@ -40,8 +40,8 @@ type claimChecker struct {
 	checker  *grounding.Checker // of the text so far
 	messages int                // of the conversation that the evidence has
 
-	lost     []string // claims whose sentence was dropped or corrected, as they stood
-	revision string   // what the model is to be told; "": nothing
+	lost     grounding.Claims // whose sentence was dropped or corrected; they have no place in the text any more
+	revision string           // what the model is to be told; "": nothing
 	revised  bool
 }
 
@@ -86,7 +86,10 @@ func (c *claimChecker) settle(start int, sentence string, rejected grounding.Cla
 	rejected = slices.DeleteFunc(rejected, func(claim grounding.Claim) bool {
 		return c.action(claim.Kind) == specialistv1.ClaimAction_CLAIM_ACTION_PASS
 	})
-	c.lost = append(c.lost, rejected.Texts(maxUnsupported)...)
+	for _, claim := range rejected {
+		claim.Start, claim.End = 0, 0
+		c.lost = append(c.lost, claim)
+	}
 	allowed = sentence
 	for _, claim := range slices.Backward(rejected) { // from the end, so that the places of the others stay
 		action := c.action(claim.Kind)

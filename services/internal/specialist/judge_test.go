@@ -60,6 +60,15 @@ func TestAModelJudgesTheAnswer(t *testing.T) {
 			if !slices.Equal(r.answer.GetUnsupportedClaims(), tt.lost) {
 				t.Errorf("unsupported claims %q, want %q", r.answer.GetUnsupportedClaims(), tt.lost)
 			}
+			for i, c := range r.answer.GetDroppedClaims() {
+				isJudged := c.GetKind() == specialistv1.ClaimKind_CLAIM_KIND_STATEMENT
+				if c.GetText() != tt.lost[i] || c.GetEnd() != 0 || isJudged && c.GetSources()[0].GetValue() != "no result says so" {
+					t.Errorf("dropped claim %v, want %q", c, tt.lost[i])
+				}
+			}
+			if len(r.answer.GetDroppedClaims()) != len(tt.lost) {
+				t.Errorf("%d claims were dropped, want %d", len(r.answer.GetDroppedClaims()), len(tt.lost))
+			}
 		})
 	}
 }

@@ -1547,7 +1547,10 @@ type Answer struct {
 	// google.protobuf.Struct with type_url, and value in base64. Absent: none.
 	Extension *anypb.Any `protobuf:"bytes,27,opt,name=extension,proto3" json:"extension,omitempty"`
 	// The model calls, in their order. Calls of a specialist that passed the assignment on come first.
-	ModelCalls    []*v1.ModelCall `protobuf:"bytes,28,rep,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
+	ModelCalls []*v1.ModelCall `protobuf:"bytes,28,rep,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
+	// The claims that the text lost by a claim rule, in the order in which they were written, with what speaks against them. They have no
+	// place in the text. At most 10.
+	DroppedClaims []*Claim `protobuf:"bytes,29,rep,name=dropped_claims,json=droppedClaims,proto3" json:"dropped_claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1774,6 +1777,13 @@ func (x *Answer) GetExtension() *anypb.Any {
 func (x *Answer) GetModelCalls() []*v1.ModelCall {
 	if x != nil {
 		return x.ModelCalls
+	}
+	return nil
+}
+
+func (x *Answer) GetDroppedClaims() []*Claim {
+	if x != nil {
+		return x.DroppedClaims
 	}
 	return nil
 }
@@ -3292,7 +3302,7 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\n" +
 	"start_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
 	"\bduration\x18\a \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x18\n" +
-	"\asummary\x18\b \x01(\tR\asummary\"\x92\f\n" +
+	"\asummary\x18\b \x01(\tR\asummary\"\xd7\f\n" +
 	"\x06Answer\x12\x1e\n" +
 	"\n" +
 	"specialist\x18\x01 \x01(\tR\n" +
@@ -3330,7 +3340,8 @@ const file_quartet_specialist_v1_specialist_proto_rawDesc = "" +
 	"\x0echecked_claims\x18\x1a \x03(\v2\x1c.quartet.specialist.v1.ClaimR\rcheckedClaims\x122\n" +
 	"\textension\x18\x1b \x01(\v2\x14.google.protobuf.AnyR\textension\x12=\n" +
 	"\vmodel_calls\x18\x1c \x03(\v2\x1c.quartet.common.v1.ModelCallR\n" +
-	"modelCalls\"\x90\x02\n" +
+	"modelCalls\x12C\n" +
+	"\x0edropped_claims\x18\x1d \x03(\v2\x1c.quartet.specialist.v1.ClaimR\rdroppedClaims\"\x90\x02\n" +
 	"\x05Claim\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x05R\x05start\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x05R\x03end\x124\n" +
@@ -3609,39 +3620,40 @@ var file_quartet_specialist_v1_specialist_proto_depIdxs = []int32{
 	20, // 42: quartet.specialist.v1.Answer.checked_claims:type_name -> quartet.specialist.v1.Claim
 	53, // 43: quartet.specialist.v1.Answer.extension:type_name -> google.protobuf.Any
 	54, // 44: quartet.specialist.v1.Answer.model_calls:type_name -> quartet.common.v1.ModelCall
-	1,  // 45: quartet.specialist.v1.Claim.kind:type_name -> quartet.specialist.v1.ClaimKind
-	2,  // 46: quartet.specialist.v1.Claim.verdict:type_name -> quartet.specialist.v1.ClaimVerdict
-	22, // 47: quartet.specialist.v1.Claim.sources:type_name -> quartet.specialist.v1.ClaimSource
-	1,  // 48: quartet.specialist.v1.ClaimRule.kind:type_name -> quartet.specialist.v1.ClaimKind
-	3,  // 49: quartet.specialist.v1.ClaimRule.action:type_name -> quartet.specialist.v1.ClaimAction
-	25, // 50: quartet.specialist.v1.PendingQuestion.question:type_name -> quartet.specialist.v1.ClarifyingQuestion
-	41, // 51: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
-	55, // 52: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
-	55, // 53: quartet.specialist.v1.ProductChoice.list_price:type_name -> quartet.common.v1.Money
-	56, // 54: quartet.specialist.v1.ProductChoice.rating:type_name -> quartet.catalog.v1.Rating
-	57, // 55: quartet.specialist.v1.ProductChoice.age_group:type_name -> quartet.catalog.v1.AgeGroup
-	27, // 56: quartet.specialist.v1.Comparison.products:type_name -> quartet.specialist.v1.ProductChoice
-	29, // 57: quartet.specialist.v1.Comparison.facts:type_name -> quartet.specialist.v1.ComparedFact
-	55, // 58: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
-	32, // 59: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
-	33, // 60: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
-	34, // 61: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
-	37, // 62: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
-	35, // 63: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
-	58, // 64: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
-	59, // 65: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
-	58, // 66: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
-	36, // 67: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
-	42, // 68: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
-	4,  // 69: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
-	9,  // 70: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
-	5,  // 71: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
-	13, // 72: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
-	71, // [71:73] is the sub-list for method output_type
-	69, // [69:71] is the sub-list for method input_type
-	69, // [69:69] is the sub-list for extension type_name
-	69, // [69:69] is the sub-list for extension extendee
-	0,  // [0:69] is the sub-list for field type_name
+	20, // 45: quartet.specialist.v1.Answer.dropped_claims:type_name -> quartet.specialist.v1.Claim
+	1,  // 46: quartet.specialist.v1.Claim.kind:type_name -> quartet.specialist.v1.ClaimKind
+	2,  // 47: quartet.specialist.v1.Claim.verdict:type_name -> quartet.specialist.v1.ClaimVerdict
+	22, // 48: quartet.specialist.v1.Claim.sources:type_name -> quartet.specialist.v1.ClaimSource
+	1,  // 49: quartet.specialist.v1.ClaimRule.kind:type_name -> quartet.specialist.v1.ClaimKind
+	3,  // 50: quartet.specialist.v1.ClaimRule.action:type_name -> quartet.specialist.v1.ClaimAction
+	25, // 51: quartet.specialist.v1.PendingQuestion.question:type_name -> quartet.specialist.v1.ClarifyingQuestion
+	41, // 52: quartet.specialist.v1.ProductChoice.options:type_name -> quartet.specialist.v1.ProductChoice.OptionsEntry
+	55, // 53: quartet.specialist.v1.ProductChoice.price:type_name -> quartet.common.v1.Money
+	55, // 54: quartet.specialist.v1.ProductChoice.list_price:type_name -> quartet.common.v1.Money
+	56, // 55: quartet.specialist.v1.ProductChoice.rating:type_name -> quartet.catalog.v1.Rating
+	57, // 56: quartet.specialist.v1.ProductChoice.age_group:type_name -> quartet.catalog.v1.AgeGroup
+	27, // 57: quartet.specialist.v1.Comparison.products:type_name -> quartet.specialist.v1.ProductChoice
+	29, // 58: quartet.specialist.v1.Comparison.facts:type_name -> quartet.specialist.v1.ComparedFact
+	55, // 59: quartet.specialist.v1.PromotionChoice.saving:type_name -> quartet.common.v1.Money
+	32, // 60: quartet.specialist.v1.SuggestedAction.apply_promotion:type_name -> quartet.specialist.v1.ApplyPromotion
+	33, // 61: quartet.specialist.v1.SuggestedAction.add_to_cart:type_name -> quartet.specialist.v1.AddToCart
+	34, // 62: quartet.specialist.v1.SuggestedAction.start_return:type_name -> quartet.specialist.v1.StartReturn
+	37, // 63: quartet.specialist.v1.SuggestedAction.hand_off:type_name -> quartet.specialist.v1.HandOff
+	35, // 64: quartet.specialist.v1.SuggestedAction.change_order:type_name -> quartet.specialist.v1.ChangeOrder
+	58, // 65: quartet.specialist.v1.StartReturn.action:type_name -> quartet.order.v1.AllowedAction
+	59, // 66: quartet.specialist.v1.StartReturn.items:type_name -> quartet.order.v1.ItemQuantity
+	58, // 67: quartet.specialist.v1.ChangeOrder.action:type_name -> quartet.order.v1.AllowedAction
+	36, // 68: quartet.specialist.v1.ChangeOrder.items:type_name -> quartet.specialist.v1.ItemChange
+	42, // 69: quartet.specialist.v1.ItemChange.options:type_name -> quartet.specialist.v1.ItemChange.OptionsEntry
+	4,  // 70: quartet.specialist.v1.SpecialistService.Describe:input_type -> quartet.specialist.v1.DescribeRequest
+	9,  // 71: quartet.specialist.v1.SpecialistService.Answer:input_type -> quartet.specialist.v1.AnswerRequest
+	5,  // 72: quartet.specialist.v1.SpecialistService.Describe:output_type -> quartet.specialist.v1.DescribeResponse
+	13, // 73: quartet.specialist.v1.SpecialistService.Answer:output_type -> quartet.specialist.v1.AnswerResponse
+	72, // [72:74] is the sub-list for method output_type
+	70, // [70:72] is the sub-list for method input_type
+	70, // [70:70] is the sub-list for extension type_name
+	70, // [70:70] is the sub-list for extension extendee
+	0,  // [0:70] is the sub-list for field type_name
 }
 
 func init() { file_quartet_specialist_v1_specialist_proto_init() }
