@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -250,6 +251,12 @@ func (m *Merger) word(ctx context.Context, in Input, s *stream, answered []Part,
 	}
 	ctx, cancel := context.WithDeadline(ctx, due)
 	defer cancel()
+	var reading sync.WaitGroup // of the evidence, while the model writes
+	defer reading.Wait()
+	reading.Go(func() {
+		defer func() { _ = recover() }() // whoever needs it panics
+		s.evidence.Prepare()
+	})
 	a := m.asked(ctx, in)
 	result, err := m.generate(ctx, in, a, s)
 	if s.judged {

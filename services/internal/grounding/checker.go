@@ -16,6 +16,7 @@ import (
 type Checker struct {
 	evidence *Evidence
 	text     strings.Builder
+	shown    string // language of the text so far; "": it shows none
 	stated   []stated
 	others   Claims     // that are no facts
 	named    []*subject // that the text names
@@ -24,6 +25,9 @@ type Checker struct {
 	items      int64 // of the lists of the text
 	quantities int   // the bytes of the text from which quantities were learned
 }
+
+// settled is the length of a text, in bytes, from which its language no longer changes.
+const settled = 300
 
 // stated is a fact that the text states.
 type stated struct {
@@ -35,7 +39,7 @@ type stated struct {
 
 // NewChecker returns a checker of a text that rests on the evidence, to which nothing is added from then on.
 func (e *Evidence) NewChecker() *Checker {
-	e.read()
+	e.Read()
 	return &Checker{evidence: e}
 }
 
@@ -61,8 +65,10 @@ func (k *Checker) Add(sentence string) Claims {
 	e := k.evidence
 	outline := e.subjects.outline(s)
 	first := len(k.stated)
-	shown := text.Language(k.text.String()) // a first sentence of titles may show another language than the answer's
-	language := cmp.Or(shown, e.Language)
+	if k.text.Len() < settled || k.shown == "" { // a first sentence of titles may show another language than the answer's
+		k.shown = text.Language(k.text.String())
+	}
+	shown, language := k.shown, cmp.Or(k.shown, e.Language)
 	for _, c := range claimsOf(s, language, e.subjects.units) {
 		if k.left() == 0 {
 			break

@@ -125,6 +125,13 @@ func (e *MergeEvidence) addSubjects(raw string, titles []string) {
 	})
 }
 
+// Prepare reads what the answers say of their subjects, unless that was done. The first check does it otherwise.
+func (e *MergeEvidence) Prepare() {
+	if e.subjects != nil {
+		e.subjects()
+	}
+}
+
 // addAnswer adds what an answer says of subjects that were added before.
 func (s *subjects) addAnswer(raw string) {
 	o := s.outline(raw)

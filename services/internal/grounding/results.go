@@ -16,8 +16,8 @@ const (
 	bytesPerKey  = 16
 )
 
-// read reads all that the evidence has, once.
-func (e *Evidence) read() {
+// Read reads all that was added, unless that was done. The first check does it otherwise.
+func (e *Evidence) Read() {
 	if e.isRead {
 		return
 	}

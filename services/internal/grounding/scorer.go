@@ -58,9 +58,9 @@ type pattern struct {
 	isPart, isGap bool
 }
 
-// concepts are by their first word, and by the first letters of it if it is the beginning of words; under "", it is their end.
-var concepts = sync.OnceValue(func() map[string][]concept {
-	out := map[string][]concept{}
+// concepts are by their first word, or by the first letters of it if it is the beginning of words; under "", it is their end.
+var concepts = sync.OnceValue(func() (out struct{ byWord, byBeginning map[string][]concept }) {
+	out.byWord, out.byBeginning = map[string][]concept{}, map[string][]concept{}
 	for line := range strings.Lines(conceptTable) {
 		name, list, found := strings.Cut(strings.TrimSpace(line), ":")
 		if !found || strings.HasPrefix(line, "#") {
@@ -72,18 +72,18 @@ var concepts = sync.OnceValue(func() map[string][]concept {
 				begin, end, isPart := strings.Cut(w, "*")
 				c.words = append(c.words, pattern{begin, end, isPart, w == ".."})
 			}
-			key := c.words[0].begin
-			if c.words[0].isPart {
-				key = beginningOf(key)
+			if key := c.words[0].begin; c.words[0].isPart {
+				out.byBeginning[beginningOf(key)] = append(out.byBeginning[beginningOf(key)], c)
+			} else {
+				out.byWord[key] = append(out.byWord[key], c)
 			}
-			out[key] = append(out[key], c)
 		}
 	}
 	return out
 })
 
 // beginningOf returns the first letters of a word under which beginnings of words are looked for.
-func beginningOf(w string) string { return w[:min(len(w), 2)] + "*" }
+func beginningOf(w string) string { return w[:min(len(w), 2)] }
 
 // maxGap is how many words a gap stands for at most.
 const maxGap = 4
@@ -116,8 +116,8 @@ func conceptsOf(words []string) []string {
 	table := concepts()
 	for i := 0; i < len(words); {
 		first, longest, end := len(out), 0, i+1
-		for _, key := range [...]string{words[i], beginningOf(words[i]), "*"} {
-			for _, c := range table[key] {
+		for _, of := range [...][]concept{table.byWord[words[i]], table.byBeginning[beginningOf(words[i])], table.byBeginning[""]} {
+			for _, c := range of {
 				switch {
 				case len(c.words) < longest || !matches(words[i:], c.words):
 				case len(c.words) > longest:
@@ -179,10 +179,10 @@ func featuresOf(words, found []string) []feature {
 	for i, w := range words {
 		out = append(out, feature{hashed(w), value})
 		if stem := stemOf(w); stem != w {
-			out = append(out, feature{hashed(stem + "*"), value})
+			out = append(out, feature{hashed(stem, "*"), value})
 		}
 		if i+1 < len(words) {
-			out = append(out, feature{hashed(w + " " + words[i+1]), value})
+			out = append(out, feature{hashed(w, " ", words[i+1]), value})
 		}
 	}
 	return append(out, feature{0, 1})
@@ -194,10 +194,13 @@ const wordValue = 5
 // mixer is the prime of FNV-1a.
 const mixer = 16777619
 
-func hashed(s string) uint32 {
+// hashed is the FNV-1a hash of parts of a text.
+func hashed(parts ...string) uint32 {
 	h := uint32(2166136261)
-	for i := range len(s) {
-		h = (h ^ uint32(s[i])) * mixer
+	for _, s := range parts {
+		for i := range len(s) {
+			h = (h ^ uint32(s[i])) * mixer
+		}
 	}
 	return h
 }

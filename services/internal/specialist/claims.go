@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	commonv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/common/v1"
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
@@ -37,6 +38,8 @@ type claimChecker struct {
 	ruling *judge.Verdict // of the model; nil: it was not asked, or could not be
 
 	evidence *grounding.Evidence
+	reading  sync.WaitGroup     // of the evidence
+	read     func()             // reads it, once
 	checker  *grounding.Checker // of the text so far
 	messages int                // of the conversation that the evidence has
 
@@ -45,12 +48,33 @@ type claimChecker struct {
 	revised  bool
 }
 
+// gather takes in what tools have returned since the last call. It reports whether there is anything new.
+func (c *claimChecker) gather() bool {
+	messages := c.run.Messages()
+	if c.evidence != nil && len(messages) == c.messages {
+		return false
+	}
+	c.evidence, c.messages, c.checker = newEvidence(c.turn, c.req, messages), len(messages), nil
+	c.read = sync.OnceFunc(c.evidence.Read)
+	return true
+}
+
+// prepare begins to read what tools have returned, while the model writes. The caller waits for reading.
+func (c *claimChecker) prepare() {
+	if c.gather() {
+		read := c.read
+		c.reading.Go(func() {
+			defer func() { _ = recover() }() // whoever needs it panics
+			read()
+		})
+	}
+}
+
 // after prepares the checker for what follows a text: it has checked the text already if nothing was dropped or corrected, and no tool
 // was called since.
 func (c *claimChecker) after(text string) *grounding.Checker {
-	if messages := c.run.Messages(); c.evidence == nil || len(messages) != c.messages {
-		c.evidence, c.messages, c.checker = newEvidence(c.turn, c.req, messages), len(messages), nil
-	}
+	c.gather()
+	c.read()
 	if c.checker == nil || c.checker.Text() != text {
 		c.checker = c.evidence.NewChecker()
 		c.checker.Write(text)

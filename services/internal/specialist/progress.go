@@ -69,6 +69,9 @@ func (p *progress) run(ctx context.Context, run *agentloop.Conversation) (*agent
 	for !run.Done() {
 		p.flushUsage()
 		p.notes.add(run.Messages())
+		if len(run.Result().Calls) > 0 {
+			p.claims.prepare()
+		}
 		for ev := range run.Step(ctx) {
 			p.noteUsage(run.Result().Usage)
 			p.handle(ctx, ev)

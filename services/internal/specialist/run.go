@@ -62,6 +62,7 @@ func (s *Server) answer(
 		end()
 	}()
 	claims := &claimChecker{turn: turn, req: req, run: run, judged: req.GetJudgeClaims()}
+	defer claims.reading.Wait()
 	p := &progress{send: send, quote: turn.quotes.With(dayAndLanguage(turn)).NewFilter(), findings: turn.Findings, claims: claims,
 		capture: s.deps.CaptureContent, held: claims.judged}
 	result, err := p.complete(ctx, run)

@@ -49,8 +49,12 @@ type Report struct {
 	Figures
 	ByKind     map[string]*Figures `json:"by_kind"`
 	ByLanguage map[string]*Figures `json:"by_language"`
-	// MeanMicros is the mean time of the checks of one case, in microseconds.
+	// MeanMicros is the mean time of the checks of one case, in microseconds. A merge has its scripted model in it.
 	MeanMicros float64 `json:"mean_us"`
+	// EvidenceMicros and TextMicros are those of one answer: for reading its evidence, which services do while the model writes, and for
+	// checking its text.
+	EvidenceMicros float64 `json:"evidence_us"`
+	TextMicros     float64 `json:"text_us"`
 	// Misses are the cases that the checks decide wrong, in order. Nil leaves them out of the JSON.
 	Misses []Miss `json:"misses,omitzero"`
 }
@@ -75,12 +79,16 @@ func Measure(ctx context.Context, cases []Case, outputs Outputs) *Report {
 	if len(cases) > 0 {
 		check(ctx, cases[0], nil) // tables that a process reads once are no part of the time
 	}
-	begun := time.Now()
+	begun, answers := time.Now(), 0
+	var evidence, texts time.Duration
 	for _, c := range cases {
 		if outputs.verdict(ctx, c) != nil {
 			r.Judged++
 		}
 		o := check(ctx, c, outputs)
+		if c.Text != "" {
+			answers, evidence, texts = answers+1, evidence+o.evidence, texts+o.text
+		}
 		for _, f := range []*Figures{&r.Figures, group(r.ByKind, c.Kind), group(r.ByLanguage, c.Language)} {
 			f.count(c, o)
 		}
@@ -92,6 +100,9 @@ func Measure(ctx context.Context, cases []Case, outputs Outputs) *Report {
 	}
 	if len(cases) > 0 {
 		r.MeanMicros = float64(time.Since(begun).Microseconds()) / float64(len(cases))
+	}
+	if answers > 0 {
+		r.EvidenceMicros, r.TextMicros = float64(evidence.Microseconds())/float64(answers), float64(texts.Microseconds())/float64(answers)
 	}
 	return r
 }
@@ -110,6 +121,7 @@ type outcome struct {
 	flagged                 []string
 	shown                   string
 	sentences, lostSentence int
+	evidence, text          time.Duration // of an answer
 }
 
 func (f *Figures) count(c Case, o outcome) {
@@ -148,7 +160,11 @@ func checkAnswer(c Case, verdict *judge.Verdict) outcome {
 		e.AddResult("", string(p.Result))
 	}
 	e.AddText(c.Message)
-	o := outcome{flagged: verdict.Decide(c.Text, e.Check(c.Text)).Rejected().Texts(grounding.MaxChecked)}
+	begun := time.Now()
+	e.Read()
+	read := time.Now()
+	claims := e.Check(c.Text)
+	o := outcome{evidence: read.Sub(begun), text: time.Since(read), flagged: verdict.Decide(c.Text, claims).Rejected().Texts(grounding.MaxChecked)}
 	o.caught = len(o.flagged) > 0
 	if c.corrupted() {
 		o.caught = slices.ContainsFunc(o.flagged, func(claim string) bool { return overlap(c.Text, claim, c.Wrong) })
@@ -233,6 +249,9 @@ func sentencesOf(s string) []string {
 // Print writes the figures for a person.
 func (r *Report) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s, checked in %.0f µs each; 95 %% intervals in brackets\n", text.Count(r.Cases, "case"), r.MeanMicros)
+	if r.TextMicros > 0 {
+		fmt.Fprintf(w, "an answer: %.0f µs for its evidence, which services read while the model writes, and %.0f µs for its text\n", r.EvidenceMicros, r.TextMicros)
+	}
 	if r.Judged > 0 {
 		fmt.Fprintf(w, "a model has judged %d of them\n", r.Judged)
 	}
