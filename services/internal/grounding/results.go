@@ -149,18 +149,22 @@ func (r resultReader) object(v gjson.Result, pointer string, of *subject) {
 		}
 	}
 	first := len(r.e.facts)
+	var details []Fact
 	for _, f := range object {
 		if !r.keys[f.key] {
 			r.keys[f.key] = true
 			r.e.set.Add(Read(f.key, ""))
 		}
-		before := len(r.e.amounts)
+		before, facts := len(r.e.amounts), len(r.e.facts)
 		r.value(f.value, pointer+"/"+pointerEscaper.Replace(f.key), of)
+		if f.key == "details" && f.value.Type == gjson.String {
+			details = r.e.facts[facts:]
+		}
 		if strings.HasSuffix(f.key, "subtotal") {
 			r.e.carts = append(r.e.carts, r.e.amounts[before:]...)
 		}
 	}
-	r.e.subjects.assertObject(object, of)
+	r.e.subjects.assertObject(object, of, details)
 	if kind == "" {
 		return
 	}
@@ -261,8 +265,8 @@ func optionWords(options gjson.Result) []string {
 	return out
 }
 
-// assertObject adds what the fields of an object assert of its subject.
-func (s *subjects) assertObject(o object, of *subject) {
+// assertObject adds what the fields of an object assert of its subject. details are the facts of the field of that name.
+func (s *subjects) assertObject(o object, of *subject, details []Fact) {
 	var about []*subject
 	if of != nil {
 		about = []*subject{of}
@@ -279,7 +283,7 @@ func (s *subjects) assertObject(o object, of *subject) {
 		}
 		s.assertStatus(o.get("status").Str, about)
 		s.assertAttributes(o.get("details").Str, about)
-		s.addUnits(o.get("details").Str)
+		s.addUnits(o.get("details").Str, details)
 	}
 	for _, f := range o {
 		if _, isName := kindOf[f.key]; of == nil || f.key != "details" && f.key != "status" && !isName { // a title states nothing

@@ -488,8 +488,11 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 func (r sentenceRead) statesMissing(o outline, sentence []clause) bool {
 	for _, code := range ofKind(r.about, kindCode) {
 		missing, currency, ok := code.valueOf("missing")
+		if !ok {
+			continue
+		}
 		for _, f := range Read(o.raw[sentence[0].start:min(len(o.raw), sentence[len(sentence)-1].end+len(" EUR"))], "").Facts {
-			if ok && sameCurrency(f.currency, currency) && slices.Contains(f.values(), missing.least) {
+			if sameCurrency(f.currency, currency) && slices.Contains(f.values(), missing.least) {
 				return true
 			}
 		}

@@ -595,7 +595,7 @@ const minShared = 2
 // reverses reports whether a clause denies what the evidence says of the same thing, or says what it denies: one of its statements has the
 // word that is denied and another one of the clause, and no statement that agrees on that word shares as much.
 func (s *subjects) reverses(c *clause, named []*subject) bool {
-	if c.isQuestion || c.has("IF") || c.has("ME") || c.has("NEED") || isAboutButtons(c.words) {
+	if c.isQuestion || c.has("IF") || c.has("ME") || c.has("NEED") {
 		return false
 	}
 	st := statementOf(c)
@@ -616,7 +616,7 @@ func (s *subjects) reverses(c *clause, named []*subject) bool {
 			return (st.denied == stem) == (other.denied == stem) && words != 0 && !words.isPartOf(against)
 		}
 		if !slices.ContainsFunc(s.said, agrees) {
-			return true
+			return !isAboutButtons(c.words)
 		}
 	}
 	return false

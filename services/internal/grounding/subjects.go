@@ -504,12 +504,12 @@ func isSpecific(c claim) bool {
 }
 
 // addUnits adds the units and the names of the numbers in a product's details: "pressure 15 bar; strings 6".
-func (s *subjects) addUnits(details string) {
+func (s *subjects) addUnits(details string, facts []Fact) {
+	start := 0
 	for part := range strings.SplitSeq(details, ";") {
-		if !strings.ContainsFunc(part, unicode.IsDigit) {
-			continue
-		}
-		for _, f := range Read(part, "").Facts {
+		end := start + len(part)
+		for ; len(facts) > 0 && facts[0].Start < end; facts = facts[1:] {
+			f := facts[0]
 			if !f.IsNumber() || f.currency != "" {
 				continue
 			}
@@ -522,6 +522,7 @@ func (s *subjects) addUnits(details string) {
 				}
 			}
 		}
+		start = end + len(";")
 	}
 }
 
