@@ -143,9 +143,14 @@ type claim struct {
 // claimsOf returns the claims of a text. Numbers in words of its language, the base of a BCP 47 tag or "", are claims with a period or one of
 // some units only.
 func claimsOf(text, language string, units map[string]bool) []claim {
+	return Read(text, language).claims(units)
+}
+
+// claims returns the claims of a text, as claimsOf does.
+func (t Text) claims(units map[string]bool) []claim {
 	var out []claim
-	inRange := false
-	for i, f := range Read(text, language).Facts {
+	text, inRange := t.raw, false
+	for i, f := range t.Facts {
 		isInWords := !f.Name && !strings.ContainsFunc(text[f.Start:f.End], unicode.IsDigit)
 		if f.isCurrency() || isInWords && !(f.IsNumber() && (isPeriod(f) || units[f.Unit])) {
 			continue

@@ -45,7 +45,8 @@ type Text struct {
 	// Facts are in order, each as often as it stands there. A currency follows its number.
 	Facts []Fact
 	raw   string
-	words []key // of plain words and codes in capitals, which a fact of another text may name too
+	shown string // language that it shows, if it was read by MergeEvidence
+	words []key  // of plain words and codes in capitals, which a fact of another text may name too
 }
 
 // Read reads a text. The language is the base of a BCP 47 tag, such as "de"; numbers in words are read in it. In an unknown

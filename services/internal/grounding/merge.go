@@ -44,10 +44,10 @@ type Section struct {
 
 // Read reads a text in the language that it shows, or in that of the reply.
 func (e *MergeEvidence) Read(s string) Text {
-	if own := text.Language(s); own != "" {
-		return Read(s, own)
-	}
-	return Read(s, e.Language)
+	shown := text.Language(s)
+	t := Read(s, cmp.Or(shown, e.Language))
+	t.shown = shown
+	return t
 }
 
 // AddShopper adds what the shopper wrote.
@@ -101,11 +101,13 @@ func (e *MergeEvidence) addSubjects(raw string, titles []string) {
 	e.answers = append(e.answers, answer{raw, titles})
 	e.subjects = sync.OnceValue(func() *subjects {
 		var s subjects
-		for _, a := range e.answers {
+		facts := make([][]Fact, len(e.answers))
+		for i, a := range e.answers {
+			facts[i] = Read(a.text, "").Facts
 			for _, title := range a.titles {
 				s.subject(kindProduct, cmp.Or(e.ProductIDs[title], title), title)
 			}
-			for _, f := range Read(a.text, "").Facts {
+			for _, f := range facts[i] {
 				if f.Name && strings.ContainsFunc(a.text[f.Start:f.End], unicode.IsDigit) && !strings.Contains(a.text[f.Start:f.End], "://") {
 					kind := kindCode
 					if hits := hitsOf(text.Words(f.Left)); len(hits) > 0 && hits[0].topic == "ORDER" {
@@ -116,8 +118,8 @@ func (e *MergeEvidence) addSubjects(raw string, titles []string) {
 			}
 		}
 		known := slices.Clone(e.messages)
-		for _, a := range e.answers {
-			s.addAnswer(a.text)
+		for i, a := range e.answers {
+			s.addAnswer(a.text, facts[i])
 			known = append(append(known, a.text), a.titles...)
 		}
 		s.known = strings.ToLower(strings.Join(known, "\n"))
@@ -132,10 +134,10 @@ func (e *MergeEvidence) Prepare() {
 	}
 }
 
-// addAnswer adds what an answer says of subjects that were added before.
-func (s *subjects) addAnswer(raw string) {
+// addAnswer adds what an answer, and its facts, say of subjects that were added before.
+func (s *subjects) addAnswer(raw string, facts []Fact) {
 	o := s.outline(raw)
-	for _, f := range Read(raw, "").Facts {
+	for _, f := range facts {
 		_, r := o.at(f.Start)
 		if len(r.named) == 0 {
 			s.common.AddFacts(f)
@@ -144,7 +146,7 @@ func (s *subjects) addAnswer(raw string) {
 			n.facts.AddFacts(f)
 		}
 	}
-	s.addStatements(raw, nil)
+	s.addStatements(o, nil)
 	s.addLikely(o)
 }
 
@@ -152,7 +154,7 @@ func (s *subjects) addAnswer(raw string) {
 // subjects, it denies nothing that the answers assert, and claims no action.
 // Amounts may be derived from those of the text before it, too.
 func (e *MergeEvidence) Supports(t, before Text) bool {
-	return e.supportsFacts(t, before) && len(e.checkStatements(t.raw).Rejected()) == 0 && !ClaimsAction(t.raw)
+	return e.supportsFacts(t, before) && len(e.checkStatements(t).Rejected()) == 0 && !ClaimsAction(t.raw)
 }
 
 // HasNames reports whether the answers or the shopper have all codes, ids and addresses of a text.
@@ -161,19 +163,19 @@ func (e *MergeEvidence) HasNames(t Text) bool {
 }
 
 // checkStatements returns the claims of what a text says of subjects, as far as it is not in its facts alone.
-func (e *MergeEvidence) checkStatements(raw string) Claims {
+func (e *MergeEvidence) checkStatements(t Text) Claims {
 	if e.subjects == nil {
 		return nil
 	}
 	s := e.subjects()
-	o := s.outline(raw)
+	o := s.outline(t.raw)
 	out := s.check(o, nil, MaxChecked)
 	var d derivation
-	claims := claimsOf(raw, cmp.Or(text.Language(raw), e.Language), nil)
+	claims := t.claims(nil)
 	for _, c := range claims {
 		d.learn(c)
 	}
-	out = append(out, s.unknownName(o, claims, hasCapitalsForNames(text.Language(raw)))...)
+	out = append(out, s.unknownName(o, claims, hasCapitalsForNames(t.shown))...)
 	for _, c := range claims {
 		if about := s.contradicts(o, c); about != nil && !d.without(c).yields(e.amounts, c) {
 			out = append(out, Claim{Start: c.Start, End: c.end(), Text: c.text, Kind: c.kind(), Subject: about.id, Verdict: Contradicted})
@@ -234,7 +236,8 @@ func (e *MergeEvidence) Check(s string, known Claims) Claims {
 	}
 	var all Claims
 	var said derivation
-	for _, c := range claimsOf(s, cmp.Or(text.Language(s), e.Language), nil) {
+	t := e.Read(s)
+	for _, c := range t.claims(nil) {
 		if len(all) == MaxChecked {
 			break
 		}
@@ -255,7 +258,7 @@ func (e *MergeEvidence) Check(s string, known Claims) Claims {
 		}
 		all = append(all, claim)
 	}
-	for _, c := range e.checkStatements(s) {
+	for _, c := range e.checkStatements(t) {
 		if i := slices.IndexFunc(all, func(o Claim) bool { return o.Start == c.Start && o.Kind == c.Kind }); i >= 0 {
 			all[i] = c
 		} else if len(all) < MaxChecked {

@@ -34,7 +34,7 @@ func (e *Evidence) Read() {
 			t := Read(r.text, "")
 			e.add(place{callID: r.callID, text: r.text, isResult: true}, t)
 			e.subjects.common.Add(t)
-			e.subjects.addStatements(r.text, nil)
+			e.subjects.addStatements(e.subjects.outline(r.text), nil)
 			continue
 		}
 		reading := resultReader{e, r.callID, keys}
@@ -300,7 +300,7 @@ func (s *subjects) addTexts(v gjson.Result, about []*subject) {
 	switch {
 	case v.Type == gjson.String:
 		if strings.Count(v.Str, " ") >= minSpaces {
-			s.addStatements(v.Str, about)
+			s.addStatements(s.outline(v.Str), about)
 		}
 	case v.IsArray():
 		v.ForEach(func(_, element gjson.Result) bool {

@@ -437,8 +437,7 @@ func (s *subjects) guaranteesArrival() bool {
 }
 
 // addStatements adds what a text of the evidence says. about is what it is about where it names nothing.
-func (s *subjects) addStatements(raw string, about []*subject) {
-	o := s.outline(raw)
+func (s *subjects) addStatements(o outline, about []*subject) {
 	for i := range o.clauses {
 		if len(o.refs[i].named) == 0 {
 			o.refs[i].named = about
@@ -451,7 +450,7 @@ func (s *subjects) addStatements(raw string, about []*subject) {
 	}
 	s.assertions = append(s.assertions, assertionsOf(o)...)
 	if len(about) > 0 && about[0].kind == kindPassage {
-		for _, f := range Read(raw, text.Language(raw)).Facts {
+		for _, f := range Read(o.raw, text.Language(o.raw)).Facts {
 			if i := o.clauseAt(f.Start); i >= 0 && isPeriod(f) {
 				s.terms = append(s.terms, term{f, o.clauses[i].contentStems(), about[0]})
 			}
@@ -460,7 +459,7 @@ func (s *subjects) addStatements(raw string, about []*subject) {
 	if !slices.ContainsFunc(o.clauses, func(c clause) bool { return c.has("SHIPPING") }) {
 		return
 	}
-	for _, f := range Read(raw, "").Facts {
+	for _, f := range Read(o.raw, "").Facts {
 		if i := o.clauseAt(f.Start); f.currency != "" && i >= 0 && sentenceHas(o.clauses, i, "SHIPPING") {
 			s.assertions = append(s.assertions, assertion{topic: "free", denied: true})
 		}
