@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/eval/grounding"
@@ -65,11 +66,6 @@ func runEvalGrounding(ctx context.Context, args []string, env environment) error
 			return usagef("%s: %w", file, err)
 		}
 	}
-	if *judge != "" || *verdicts != "" {
-		if err := grounding.CheckIDs(cases); err != nil {
-			return usagef("%w", err)
-		}
-	}
 	var outputs grounding.Outputs
 	switch {
 	case *judge != "":
@@ -77,25 +73,12 @@ func runEvalGrounding(ctx context.Context, args []string, env environment) error
 		if err != nil {
 			return err
 		}
-		if outputs, err = judged(ctx, cases, m.Model, *parallel, env); err != nil {
+		if outputs, err = judged(ctx, cases, m.Model, *parallel, *record, env); err != nil {
 			return err
-		}
-		if *record != "" {
-			f, err := os.Create(*record)
-			if err != nil {
-				return err
-			}
-			if err := errors.Join(outputs.Write(f), f.Close()); err != nil {
-				return err
-			}
 		}
 	case *verdicts != "":
-		err := reading(*verdicts, env, func(in io.Reader) (err error) {
-			outputs, err = grounding.ReadOutputs(in)
+		if outputs, err = verdictsOf(cases, *verdicts, env); err != nil {
 			return err
-		})
-		if err != nil {
-			return usagef("%s: %w", *verdicts, err)
 		}
 	}
 	report := grounding.Measure(ctx, cases, outputs)
@@ -109,8 +92,12 @@ func runEvalGrounding(ctx context.Context, args []string, env environment) error
 	return nil
 }
 
-// judged has a model judge cases, and shows how far it is. Cases that it could not judge are said to be so.
-func judged(ctx context.Context, cases []grounding.Case, model agentloop.Model, parallel int, env environment) (grounding.Outputs, error) {
+// judged has a model judge cases, shows how far it is, and keeps the verdicts in a file; "": it does not. Cases that it could not judge
+// are said to be so.
+func judged(ctx context.Context, cases []grounding.Case, model agentloop.Model, parallel int, record string, env environment) (grounding.Outputs, error) {
+	if err := grounding.CheckIDs(cases); err != nil {
+		return nil, usagef("%w", err)
+	}
 	outputs, err := grounding.Judge(ctx, cases, model, parallel, func(done int) {
 		if done%50 == 0 && done < len(cases) {
 			fmt.Fprintf(env.err, "%d of %d texts\n", done, len(cases))
@@ -123,6 +110,32 @@ func judged(ctx context.Context, cases []grounding.Case, model agentloop.Model, 
 		return nil, fmt.Errorf("no text was judged: %w", err)
 	case err != nil:
 		fmt.Fprintf(env.err, "not judged:\n%v\n", err)
+	}
+	if record == "" {
+		return outputs, nil
+	}
+	f, err := os.Create(record)
+	if err != nil {
+		return nil, err
+	}
+	return outputs, errors.Join(outputs.Write(f), f.Close())
+}
+
+// verdictsOf reads verdicts on cases from a file.
+func verdictsOf(cases []grounding.Case, file string, env environment) (outputs grounding.Outputs, err error) {
+	if err := grounding.CheckIDs(cases); err != nil {
+		return nil, usagef("%w", err)
+	}
+	err = reading(file, env, func(in io.Reader) (err error) {
+		outputs, err = grounding.ReadOutputs(in)
+		return err
+	})
+	isJudged := func(c grounding.Case) bool { return outputs[c.ID] != "" }
+	switch {
+	case err != nil:
+		return nil, usagef("%s: %w", file, err)
+	case !slices.ContainsFunc(cases, isJudged):
+		return nil, usagef("%s has no verdict on any of these texts", file)
 	}
 	return outputs, nil
 }

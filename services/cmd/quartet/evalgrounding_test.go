@@ -81,6 +81,10 @@ func TestEvalGroundingWithAJudge(t *testing.T) {
 	if code, _, stderr := quartet(t.Context(), nil, "eval", "grounding", file, file, "--verdicts", kept); code != 2 || !strings.Contains(stderr, "two texts have the id") {
 		t.Errorf("code %d, %q", code, stderr)
 	}
+	other := groundingFile(t, strings.ReplaceAll(groundingLine, `"a1"`, `"a2"`))
+	if code, _, stderr := quartet(t.Context(), nil, "eval", "grounding", other, "--verdicts", kept); code != 2 || !strings.Contains(stderr, "no verdict on any of these texts") {
+		t.Errorf("code %d, %q", code, stderr)
+	}
 	judge.Close()
 	if code, _, stderr := quartet(t.Context(), nil, "eval", "grounding", file, "--judge-model", "judge@"+judge.URL+"/v1"); code != 1 || !strings.Contains(stderr, "no text was judged: case a1") {
 		t.Errorf("code %d, %q", code, stderr)

@@ -28,6 +28,8 @@ func TestAModelJudgesTheMerge(t *testing.T) {
 			"The Brine is 39 EUR and holds 1.7 litres, 8 cups or so. Return it within 30 days."},
 		{"no model talks code into a code", "The Brine is 39 EUR and holds 1.7 litres. Use TEA-5. Return it within 30 days.", scripted.Step{Text: `{"wrong":[]}`},
 			"The Brine is 39 EUR and holds 1.7 litres. Return it within 30 days."},
+		{"no model talks code into an action", "The Brine is 39 EUR and holds 1.7 litres. I have cancelled your order. Return it within 30 days.", scripted.Step{Text: `{"wrong":[]}`},
+			"The Brine is 39 EUR and holds 1.7 litres. Return it within 30 days."},
 		{"the model cannot be asked", "The Brine is 39 EUR and holds 1.7 litres. It is 29 EUR on Monday. It whistles. Return it within 30 days.", scripted.Step{Err: errors.New("down")},
 			"The Brine is 39 EUR and holds 1.7 litres. It whistles. Return it within 30 days."},
 	} {
@@ -40,7 +42,11 @@ func TestAModelJudgesTheMerge(t *testing.T) {
 			r := m.Merge(t.Context(), Input{
 				Message: "a kettle, and can I return it?", Language: "en", Judge: true, Due: time.Now().Add(time.Minute),
 				Parts: []Part{{"a kettle", answering(kettle, "Brine")}, {"can I return it?", answering(terms)}},
-				Check: asIs, Say: func(s string) { said, asked = said+s, len(model.Requests()) },
+				Check: asIs, Say: func(s string) {
+					if said += s; asked == 0 {
+						asked = len(model.Requests())
+					}
+				},
 			})
 			if r.Text != tt.want || said != tt.want || r.Method != gatewayv1.MergeMethod_MERGE_METHOD_MODEL {
 				t.Errorf("%q by %v, said %q, want %q", r.Text, r.Method, said, tt.want)
@@ -67,11 +73,15 @@ func TestASingleAnswerIsNotJudgedAgain(t *testing.T) {
 	a.CheckedClaims = grounding.Claims{{
 		End: len(a.Text), Text: a.Text, Kind: grounding.Statement, Verdict: grounding.Supported, Sources: []grounding.Source{{Rule: grounding.RuleJudge}},
 	}}.Proto()
-	m := New(Config{Model: scripted.New(), Reserve: time.Minute, Logger: slog.New(slog.DiscardHandler)})
+	model := scripted.New()
+	m := New(Config{Model: model, Reserve: time.Minute, Logger: slog.New(slog.DiscardHandler)})
 	r := m.Merge(t.Context(), Input{
 		Message: "a kettle", Judge: true, Due: time.Now().Add(time.Minute), Parts: []Part{{"a kettle", a}}, Check: asIs, Say: func(string) {},
 	})
 	if len(r.Claims) != 1 || r.Claims[0].Verdict != grounding.Supported || r.Claims[0].Sources[0].Rule != grounding.RuleJudge {
 		t.Errorf("claims %+v", r.Claims)
+	}
+	if len(model.Requests()) > 0 {
+		t.Error("the model was asked")
 	}
 }

@@ -126,7 +126,7 @@ func (m *Merger) Merge(ctx context.Context, in Input) Result {
 	evidence, sections := newEvidence(in)
 	s := &stream{evidence: evidence, quotes: quotesOf(prompt.OrBuiltIn(in.Prompt, builtIn)), judged: in.Judge}
 	r := m.text(ctx, in, s, sections)
-	r.Claims = s.ruling.Decide(r.Text, evidence.Check(r.Text, known))
+	r.Claims = s.verdict.Decide(r.Text, evidence.Check(r.Text, known))
 	r.Began, r.Took = began, time.Since(began)
 	return r
 }
@@ -257,7 +257,7 @@ func (m *Merger) word(ctx context.Context, in Input, s *stream, answered []Part,
 		defer func() { _ = recover() }() // whoever needs it panics
 		s.evidence.Prepare()
 	})
-	a := m.asked(ctx, in)
+	a := m.model(ctx, in)
 	result, err := m.generate(ctx, in, a, s)
 	if s.judged {
 		judging, cut := m.judge(ctx, in, a, s)

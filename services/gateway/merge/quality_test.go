@@ -74,7 +74,7 @@ func (c mergeCase) passed(text string, finished bool) (string, []int, error) {
 		}
 	}
 	if err == nil {
-		err = s.pass(s.sentences.Rest())
+		err = s.take(s.sentences.Rest())
 	}
 	said := s.output.String()
 	return said, newCoverage(in.Parts, sections).missing(said, &s.merged, finished), err

@@ -60,7 +60,7 @@ const (
 
 // The reasons for which a model's text is cut. None repeats what the model wrote.
 var (
-	errInvents  = errors.New("merge: most sentences of the model have a number, code, date or address that no answer has")
+	errInvents  = errors.New("merge: most sentences of the model do not rest on the answers")
 	errMarkup   = errors.New("merge: the model wrote markup or control characters")
 	errPrompt   = errors.New("merge: the model repeats its prompt")
 	errRepeats  = errors.New("merge: the model repeats itself")
@@ -69,28 +69,28 @@ var (
 	errTwoTexts = errors.New("merge: the model started a second text")
 )
 
-// asked is the model of a merge, with what it is asked for.
-type asked struct {
+// mergeModel is the model of a merge, with what it is asked for.
+type mergeModel struct {
 	model     agentloop.Model
 	price     *agentloop.Price
 	prompt    string
 	maxOutput int
 }
 
-// asked returns the model that a merge asks.
-func (m *Merger) asked(ctx context.Context, in Input) asked {
+// model returns the model that a merge asks.
+func (m *Merger) model(ctx context.Context, in Input) mergeModel {
 	p := prompt.OrBuiltIn(in.Prompt, builtIn)
 	model, price := prompt.Model(ctx, p, m.cfg.Model, m.cfg.Price, m.cfg.NamedModel, m.cfg.Logger)
 	maxOutput := int(p.GetMaxOutputTokens())
 	if in.Budget != nil {
 		model, maxOutput = limited(model, price, maxOutput, *in.Budget)
 	}
-	return asked{model, price, strings.TrimSpace(p.GetText()), maxOutput}
+	return mergeModel{model, price, strings.TrimSpace(p.GetText()), maxOutput}
 }
 
 // generate has the model word the answers into a stream. Sentences without support are dropped; any other fault ends the text.
 // The error says why the text may be incomplete. The result is nil if the model could not be asked.
-func (m *Merger) generate(ctx context.Context, in Input, a asked, s *stream) (*agentloop.Result, error) {
+func (m *Merger) generate(ctx context.Context, in Input, a mergeModel, s *stream) (*agentloop.Result, error) {
 	loop, err := agentloop.New(agentloop.Config{
 		Model: wrap.IdleTimeout(a.model, m.cfg.Reserve), System: a.prompt, Temperature: &temperature,
 		MaxSteps: 2, // the second is for a model that calls a tool although there is none, and is told so
@@ -125,7 +125,7 @@ func (m *Merger) generate(ctx context.Context, in Input, a asked, s *stream) (*a
 
 // judge has the model read the sentences that a stream holds back, passes on those that may stand in the reply, and returns what that
 // used; nil: nothing. If the model cannot be asked, code decides. The error says why the text is cut.
-func (m *Merger) judge(ctx context.Context, in Input, a asked, s *stream) (*agentloop.Result, error) {
+func (m *Merger) judge(ctx context.Context, in Input, a mergeModel, s *stream) (*agentloop.Result, error) {
 	if len(s.held) == 0 {
 		return nil, nil
 	}
@@ -140,9 +140,14 @@ func (m *Merger) judge(ctx context.Context, in Input, a asked, s *stream) (*agen
 		sc, _ := scope.FromContext(ctx)
 		m.cfg.Logger.WarnContext(ctx, "no model has judged the merge; code decides on its claims", "store", sc.StoreID, "turn", sc.TurnID, "error", err)
 	}
-	s.ruling = verdict
+	s.verdict = verdict
+	decisions := verdict.Of(c.Answer)
 	for _, sentence := range s.held {
-		if err := s.pass(sentence); err != nil {
+		var d judge.Decision
+		if strings.TrimSpace(sentence) != "" && len(decisions) > 0 {
+			d, decisions = decisions[0], decisions[1:]
+		}
+		if err := s.pass(sentence, d); err != nil {
 			return result, err
 		}
 	}
@@ -195,7 +200,7 @@ type stream struct {
 	judged    bool           // sentences are held until a model has read them
 	held      []string       // in order
 	heldBytes int            // of them
-	ruling    *judge.Verdict // of the model; nil: it was not asked, or could not be
+	verdict   *judge.Verdict // of the model; nil: it was not asked, or could not be
 	step      int            // of the run that the text is from
 	passed    int            // sentences that went out
 	dropped   int            // sentences that no answer supports
@@ -224,7 +229,7 @@ func (s *stream) add(delta agentloop.TextDelta) error {
 // take passes a sentence on, or holds it until a model has read it.
 func (s *stream) take(sentence string) error {
 	if !s.judged {
-		return s.pass(sentence)
+		return s.pass(sentence, judge.Decision{})
 	}
 	s.held, s.heldBytes = append(s.held, sentence), s.heldBytes+len(sentence)
 	if s.heldBytes > s.longest() {
@@ -236,19 +241,16 @@ func (s *stream) take(sentence string) error {
 // longest bounds the text, in bytes.
 func (s *stream) longest() int { return maxGrowth*len(s.answers) + maxExtra }
 
-// supports reports whether a sentence rests on the answers, as the model decides, or else code.
-func (s *stream) supports(sentence string, read grounding.Text) bool {
-	switch {
-	case s.ruling.IsWrong(sentence):
-		return false
-	case s.ruling.IsRight(sentence):
-		return s.evidence.HasNames(read)
+// supports reports whether a sentence rests on the answers, as a model has decided, or else code does.
+func (s *stream) supports(d judge.Decision, read grounding.Text) bool {
+	if d.IsRead {
+		return d.IsRight() && s.evidence.SupportsLiterally(read)
 	}
 	return s.evidence.Supports(read, s.said)
 }
 
 // pass passes a sentence on if it may stand in the reply, and drops it if the evidence does not support it.
-func (s *stream) pass(sentence string) error {
+func (s *stream) pass(sentence string, d judge.Decision) error {
 	first := s.output.Len() == 0
 	sentence = strings.TrimRightFunc(sentence, unicode.IsSpace)
 	if first {
@@ -274,7 +276,7 @@ func (s *stream) pass(sentence string) error {
 	space := sentence[:len(sentence)-len(strings.TrimLeftFunc(sentence, unicode.IsSpace))]
 	lines := strings.Count(space, "\n")
 	baseless := first && s.dropped > 0 && len(read.Facts) == 0 // refers to an opening that was dropped
-	if baseless || !s.supports(sentence, read) {
+	if baseless || !s.supports(d, read) {
 		s.dropped++
 		if s.dropped > 1 && s.dropped > s.passed {
 			return errInvents

@@ -17,6 +17,9 @@ const (
 	Measure                // a number with a unit: a period, a measure, or pieces in stock
 )
 
+// IsLiteral reports whether claims of the kind are compared letter by letter, or come from a list of words: codes, ids, addresses, actions.
+func (k Kind) IsLiteral() bool { return k == Code || k == Action }
+
 // Verdict is what the evidence says of a claim.
 type Verdict uint8
 

@@ -157,9 +157,11 @@ func (e *MergeEvidence) Supports(t, before Text) bool {
 	return e.supportsFacts(t, before) && len(e.checkStatements(t).Rejected()) == 0 && !ClaimsAction(t.raw)
 }
 
-// HasNames reports whether the answers or the shopper have all codes, ids and addresses of a text.
-func (e *MergeEvidence) HasNames(t Text) bool {
-	return !slices.ContainsFunc(t.Facts, func(f Fact) bool { return f.Name && !f.holds(e.has) && !e.quotes(f) })
+// SupportsLiterally reports whether the literal claims of a text rest on the evidence.
+func (e *MergeEvidence) SupportsLiterally(t Text) bool {
+	isUnknown := func(f Fact) bool { return f.Name && !f.holds(e.has) && !e.quotes(f) }
+	isLiteral := func(c Claim) bool { return c.Kind.IsLiteral() }
+	return !slices.ContainsFunc(t.Facts, isUnknown) && !slices.ContainsFunc(e.checkStatements(t).Rejected(), isLiteral) && !ClaimsAction(t.raw)
 }
 
 // checkStatements returns the claims of what a text says of subjects, as far as it is not in its facts alone.

@@ -32,6 +32,8 @@ const (
 	maxOutputTokens = 2048
 	// maxWhy bounds a reason, in characters.
 	maxWhy = 200
+	// bytesPerToken is the rule of thumb by which the usage of a call that is given up is estimated.
+	bytesPerToken = 4
 )
 
 // temperature is that of a decision.
@@ -47,10 +49,21 @@ type Case struct {
 	Answer string
 }
 
-// Verdict is what a model says of the sentences of an answer. It is immutable.
+// Verdict is what a model says of the sentences of an answer. It is immutable. Nil: nothing.
 type Verdict struct {
-	why map[string]string // by sentence, without the space around it; "": it is right
+	sentences []string   // of the answer, without the space around them
+	decisions []Decision // of each
 }
+
+// Decision is what a model says of one sentence. The zero value is that of a sentence that it has not read.
+type Decision struct {
+	IsRead bool
+	// Why the sentence must not be said. Empty: it is right, if it was read.
+	Why string
+}
+
+// IsRight reports whether the model has read the sentence and found nothing wrong in it.
+func (d Decision) IsRight() bool { return d.IsRead && d.Why == "" }
 
 // output is a model's answer.
 type output struct {
@@ -66,24 +79,29 @@ func Ask(ctx context.Context, model agentloop.Model, price *agentloop.Price, c C
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	sentences := Sentences(c.Answer)
+	question := c.question(sentences)
 	out, result, err := agentloop.Generate[output](ctx, agentloop.GenerateConfig{
 		Model: model, Name: OutputName, System: strings.TrimSpace(system), Temperature: &temperature, MaxOutputTokens: maxOutputTokens, Price: price,
-	}, nil, c.question(sentences))
+	}, nil, question)
+	if result != nil && ctx.Err() != nil && result.Usage.InputTokens == 0 { // a provider may charge for what it has read
+		result.Usage = result.Usage.Add(agentloop.Usage{InputTokens: int64(len(system)+len(question)) / bytesPerToken, Estimated: true})
+		result.Cost = price.Of(result.Usage)
+	}
 	if errors.Is(err, agentloop.ErrBadOutput) {
 		err = agentloop.ErrBadOutput
 	}
 	if err != nil {
 		return nil, result, fmt.Errorf("judge: %w", err)
 	}
-	v := &Verdict{why: make(map[string]string, len(sentences))}
-	for _, s := range sentences {
-		v.why[strings.TrimSpace(s)] = ""
+	v := &Verdict{decisions: make([]Decision, len(sentences))}
+	for i, s := range sentences {
+		v.sentences, v.decisions[i].IsRead = append(v.sentences, strings.TrimSpace(s)), true
 	}
 	for _, w := range out.Wrong {
 		if w.Sentence < 1 || w.Sentence > len(sentences) {
 			return nil, result, fmt.Errorf("judge: %w: sentence %d of %d", agentloop.ErrBadOutput, w.Sentence, len(sentences))
 		}
-		v.why[strings.TrimSpace(sentences[w.Sentence-1])] = text.Cut(cmp.Or(strings.ToValidUTF8(text.OneLine(w.Why), "\uFFFD"), "no reason"), maxWhy)
+		v.decisions[w.Sentence-1].Why = text.Cut(cmp.Or(strings.ToValidUTF8(text.OneLine(w.Why), "\uFFFD"), "no reason"), maxWhy)
 	}
 	return v, result, nil
 }
@@ -133,51 +151,58 @@ func Sentences(s string) []string {
 	return out
 }
 
-// IsRight reports whether the model has read a sentence and found nothing wrong in it.
-func (v *Verdict) IsRight(sentence string) bool {
+// Of returns what the model says of the sentences of a text: of the answer, or of what is left of it. Of several that are equal, one that is
+// right speaks for all.
+func (v *Verdict) Of(s string) []Decision {
+	sentences := Sentences(s)
+	out := make([]Decision, len(sentences))
 	if v == nil {
-		return false
+		return out
 	}
-	why, isRead := v.why[strings.TrimSpace(sentence)]
-	return isRead && why == ""
-}
-
-// IsWrong reports whether the model has found something wrong in a sentence.
-func (v *Verdict) IsWrong(sentence string) bool {
-	return v != nil && v.why[strings.TrimSpace(sentence)] != ""
+	for i, sentence := range sentences {
+		sentences[i] = strings.TrimSpace(sentence)
+	}
+	if slices.Equal(sentences, v.sentences) {
+		return slices.Clone(v.decisions)
+	}
+	for i, sentence := range sentences {
+		for k, judged := range v.sentences {
+			if judged == sentence && !out[i].IsRight() {
+				out[i] = v.decisions[k]
+			}
+		}
+	}
+	return out
 }
 
 // Decide returns the claims of a text, most of whose sentences the model has read, as the model decides them: those of a sentence that is
-// right are supported, and a wrong sentence is a claim without support, unless code has found what it contradicts. Code alone decides on
-// codes, ids, addresses and actions: it reads them to the letter, and no text can talk it into anything. A nil verdict changes nothing.
+// right are supported, and a wrong sentence is a claim without support. Code alone decides on literal claims: it reads them letter by
+// letter, and no text can talk it into anything. A nil verdict changes nothing.
 func (v *Verdict) Decide(s string, claims grounding.Claims) grounding.Claims {
 	if v == nil {
 		return claims
 	}
 	var out grounding.Claims
-	start, next := 0, 0
-	for _, sentence := range Sentences(s) {
+	start, next, decisions := 0, 0, v.Of(s)
+	for i, sentence := range Sentences(s) {
 		start += strings.Index(s[start:], sentence)
-		end, first, isContradicted := start+len(sentence), len(out), false
+		end := start + len(sentence)
+		if why := decisions[i].Why; why != "" {
+			said := strings.TrimSpace(sentence)
+			at := start + strings.Index(sentence, said)
+			out = append(out, grounding.Claim{
+				Start: at, End: at + len(said), Text: said, Kind: grounding.Statement, Verdict: grounding.Unsupported,
+				Sources: []grounding.Source{{Value: why, Rule: grounding.RuleJudge}},
+			})
+		}
 		for ; next < len(claims) && claims[next].Start < end; next++ {
 			c := claims[next]
-			if v.IsRight(sentence) && c.Verdict != grounding.Supported && IsModels(c.Kind) {
+			if decisions[i].IsRight() && c.Verdict != grounding.Supported && !c.Kind.IsLiteral() {
 				c.Verdict, c.Sources = grounding.Supported, []grounding.Source{{Rule: grounding.RuleJudge}}
 			}
-			isContradicted = isContradicted || c.Verdict == grounding.Contradicted
 			out = append(out, c)
-		}
-		if said := strings.TrimSpace(sentence); v.IsWrong(said) && !isContradicted {
-			at := start + strings.Index(sentence, said)
-			out = slices.Insert(out, first, grounding.Claim{
-				Start: at, End: at + len(said), Text: said, Kind: grounding.Statement, Verdict: grounding.Unsupported,
-				Sources: []grounding.Source{{Value: v.why[said], Rule: grounding.RuleJudge}},
-			})
 		}
 		start = end
 	}
 	return append(out, claims[next:]...)
 }
-
-// IsModels reports whether the model decides on claims of a kind.
-func IsModels(k grounding.Kind) bool { return k != grounding.Code && k != grounding.Action }

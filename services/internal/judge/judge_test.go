@@ -3,6 +3,7 @@ package judge_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -67,7 +68,7 @@ func TestDecide(t *testing.T) {
 		})
 	}
 	var none *judge.Verdict
-	if diff := cmp.Diff(code, none.Decide(answer, code)); diff != "" || none.IsRight("It whistles.") || none.IsWrong("It whistles.") {
+	if diff := cmp.Diff(code, none.Decide(answer, code)); diff != "" || slices.ContainsFunc(none.Of(answer), func(d judge.Decision) bool { return d.IsRead }) {
 		t.Error("no verdict decides something", diff)
 	}
 }
@@ -79,6 +80,34 @@ func TestDecideOnAFurtherSentence(t *testing.T) {
 	claims := ask(t, `{"wrong":[]}`).Decide(further, e.Check(further))
 	if len(claims) != 1 || claims[0].Verdict != grounding.Unsupported {
 		t.Error(claims)
+	}
+}
+
+// Lines of a list are often equal. Each has its own decision, and what is left after a wrong one was dropped is right.
+func TestEqualSentences(t *testing.T) {
+	const list = "Dune Lamp\n- In stock.\nReed Lamp\n- In stock."
+	v, _, err := judge.Ask(t.Context(), scripted.New(scripted.Step{Text: `{"wrong":[{"sentence":2,"why":"sold out"}]}`}), nil, judge.Case{Answer: list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := func(text string) (at []int) {
+		for _, c := range v.Decide(text, nil) {
+			at = append(at, c.Start)
+		}
+		return at
+	}
+	if got := wrong(list); !slices.Equal(got, []int{len("Dune Lamp\n")}) {
+		t.Errorf("wrong at %v", got)
+	}
+	v, _, err = judge.Ask(t.Context(), scripted.New(scripted.Step{Text: `{"wrong":[{"sentence":1,"why":"sold out"}]}`}), nil, judge.Case{Answer: "It is here. It is red. It is here."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := wrong("It is here. It is red. It is here."); !slices.Equal(got, []int{0}) {
+		t.Errorf("wrong at %v", got)
+	}
+	if got := wrong("It is red. It is here."); len(got) > 0 {
+		t.Errorf("what is left is wrong at %v", got)
 	}
 }
 
@@ -100,9 +129,12 @@ func TestAModelThatCannotJudge(t *testing.T) {
 	t.Run("silence", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begun := time.Now()
-			v, _, err := judge.Ask(t.Context(), scripted.New(scripted.Step{Hang: true}), nil, judge.Case{Answer: answer})
+			v, result, err := judge.Ask(t.Context(), scripted.New(scripted.Step{Hang: true}), nil, judge.Case{Answer: answer})
 			if took := time.Since(begun); v != nil || !errors.Is(err, context.DeadlineExceeded) || took > 10*time.Second {
 				t.Errorf("%v, %v after %v", v, err, took)
+			}
+			if u := result.Usage; u.InputTokens < 400 || !u.Estimated {
+				t.Errorf("what it has read counts as %+v", u)
 			}
 		})
 	})

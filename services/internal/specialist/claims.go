@@ -31,17 +31,17 @@ var claimRules = map[specialistv1.ClaimKind]specialistv1.ClaimAction{
 
 // claimChecker checks the sentences of an answer before they are sent, and carries out the rules for claims without support.
 type claimChecker struct {
-	turn   *Turn
-	req    *specialistv1.AnswerRequest
-	run    *agentloop.Conversation
-	judged bool           // a model decides on what code only doubts, once the answer is complete
-	ruling *judge.Verdict // of the model; nil: it was not asked, or could not be
+	turn    *Turn
+	req     *specialistv1.AnswerRequest
+	run     *agentloop.Conversation
+	isHeld  bool           // a model is to decide on what code only doubts, once the answer is complete
+	verdict *judge.Verdict // of that model; nil: it was not asked, or could not be
 
 	evidence *grounding.Evidence
 	reading  sync.WaitGroup     // of the evidence
 	read     func()             // reads it, once
 	checker  *grounding.Checker // of the text so far
-	messages int                // of the conversation that the evidence has
+	results  int                // of tools, that the evidence has
 
 	lost     grounding.Claims // whose sentence was dropped or corrected; they have no place in the text any more
 	revision string           // what the model is to be told; "": nothing
@@ -50,16 +50,16 @@ type claimChecker struct {
 
 // gather takes in what tools have returned since the last call. It reports whether there is anything new.
 func (c *claimChecker) gather() bool {
-	messages := c.run.Messages()
-	if c.evidence != nil && len(messages) == c.messages {
+	messages := slices.DeleteFunc(slices.Clone(c.run.Messages()), func(m agentloop.Message) bool { return m.Role != agentloop.RoleTool })
+	if c.evidence != nil && len(messages) == c.results {
 		return false
 	}
-	c.evidence, c.messages, c.checker = newEvidence(c.turn, c.req, messages), len(messages), nil
+	c.evidence, c.results, c.checker = newEvidence(c.turn, c.req, messages), len(messages), nil
 	c.read = sync.OnceFunc(c.evidence.Read)
 	return true
 }
 
-// prepare begins to read what tools have returned, while the model writes. The caller waits for reading.
+// prepare begins to read what tools have returned, while the model writes: half a millisecond for 1.7 KB. The caller waits for reading.
 func (c *claimChecker) prepare() {
 	if c.gather() {
 		read := c.read
@@ -84,7 +84,7 @@ func (c *claimChecker) after(text string) *grounding.Checker {
 
 // check returns the claims of a text that the answer has, or would have.
 func (c *claimChecker) check(text string) grounding.Claims {
-	return c.ruling.Decide(text, c.after(text).Claims())
+	return c.verdict.Decide(text, c.after(text).Claims())
 }
 
 // sentence returns what of a sentence may follow the text before it. stop is true if the model is to write what comes next anew.
@@ -93,10 +93,10 @@ func (c *claimChecker) sentence(before, sentence string) (allowed string, stop b
 		return sentence, false
 	}
 	rejected := c.after(before).Add(sentence).Rejected()
-	if c.judged {
-		rejected = slices.DeleteFunc(rejected, func(claim grounding.Claim) bool { return judge.IsModels(claim.Kind) })
+	if c.isHeld {
+		rejected = slices.DeleteFunc(rejected, func(claim grounding.Claim) bool { return !claim.Kind.IsLiteral() })
 	}
-	return c.settle(len(before), sentence, rejected)
+	return c.carryOut(len(before), sentence, rejected)
 }
 
 // isQuestion reports whether a sentence is of the question with which the answer ends.
@@ -105,8 +105,8 @@ func (c *claimChecker) isQuestion(sentence string) bool {
 	return question != nil && strings.Contains(question.GetText(), strings.TrimSpace(sentence))
 }
 
-// settle returns what the rules leave of a sentence with rejected claims, which begins at a byte of their text. stop is as in sentence.
-func (c *claimChecker) settle(start int, sentence string, rejected grounding.Claims) (allowed string, stop bool) {
+// carryOut returns what the rules leave of a sentence with rejected claims, which begins at a byte of their text. stop is as in sentence.
+func (c *claimChecker) carryOut(start int, sentence string, rejected grounding.Claims) (allowed string, stop bool) {
 	rejected = slices.DeleteFunc(rejected, func(claim grounding.Claim) bool {
 		return c.action(claim.Kind) == specialistv1.ClaimAction_CLAIM_ACTION_PASS
 	})

@@ -34,11 +34,13 @@ type progress struct {
 	err   error              // of send; the run is stopped then
 	quote *promptleak.Filter // drops the words of the prompt
 
-	findings *Findings     // what a final tool leaves
-	claims   *claimChecker // drops or corrects sentences
-	held     bool          // nothing is sent before release
-	notes    toolNotes     // drops sentences that are for the model
-	noted    bool          // it dropped one
+	findings *Findings         // what a final tool leaves
+	claims   *claimChecker     // drops or corrects sentences
+	held     bool              // nothing is sent before release
+	whole    string            // the text before the last settle
+	judging  *agentloop.Result // what judging has used; nil: nothing
+	notes    toolNotes         // drops sentences that are for the model
+	noted    bool              // it dropped one
 
 	capture bool // spans may hold content
 
@@ -159,6 +161,14 @@ func (p *progress) noteUsage(u agentloop.Usage) {
 		return
 	}
 	p.calls = u.ModelCalls
+	p.updateUsage(u)
+}
+
+// updateUsage keeps what the calls of models have used, with those of a judge, to be reported.
+func (p *progress) updateUsage(u agentloop.Usage) {
+	if p.judging != nil {
+		u = u.Add(p.judging.Usage)
+	}
 	p.pendingUsage = &specialistv1.UsageUpdate{Usage: usage.Of(u)}
 }
 
@@ -315,33 +325,51 @@ func (p *progress) emitText(words string) {
 
 // settle leaves of the text, which is held, what the rules for its claims allow, up to where the model is to go on.
 func (p *progress) settle() {
-	t := p.text()
-	claims := p.claims.check(t)
+	p.whole = p.text()
+	claims := p.claims.check(p.whole).Rejected()
 	var split text.Sentences
 	var kept strings.Builder
-	start, step := 0, 0
-	for _, sentence := range append(split.Add(t), split.Rest()) {
+	start, step, gap := 0, 0, ""
+	for _, sentence := range append(split.Add(p.whole), split.Rest()) {
 		if start <= p.start {
 			step = kept.Len()
 		}
+		end := start + len(sentence)
 		allowed, stop := sentence, false
 		if !p.claims.isQuestion(sentence) {
-			rejected := claims.Rejected()
-			rejected = slices.DeleteFunc(rejected, func(c grounding.Claim) bool { return c.Start < start || c.Start >= start+len(sentence) })
-			allowed, stop = p.claims.settle(start, sentence, rejected)
+			rejected := slices.DeleteFunc(slices.Clone(claims), func(c grounding.Claim) bool { return c.Start < start || c.Start >= end })
+			allowed, stop = p.claims.carryOut(start, sentence, rejected)
 		}
-		if kept.Len() == 0 {
+		bare := strings.TrimLeftFunc(sentence, unicode.IsSpace)
+		switch space := sentence[:len(sentence)-len(bare)]; {
+		case allowed == "" && bare != "":
+			p.dropped = true
+			if strings.Count(space, "\n") > strings.Count(gap, "\n") {
+				gap = space
+			}
+		case kept.Len() == 0:
 			allowed = strings.TrimLeftFunc(allowed, unicode.IsSpace)
+		case strings.Count(gap, "\n") > strings.Count(space, "\n"): // what follows a dropped sentence keeps its line
+			allowed = gap + strings.TrimLeftFunc(allowed, unicode.IsSpace)
+		}
+		if allowed != "" {
+			gap = ""
 		}
 		kept.WriteString(allowed)
-		start += len(sentence)
-		if stop {
+		if start = end; stop {
 			break
 		}
 	}
+	p.setText(kept.String(), step)
+}
+
+// setText replaces the text, which is held. The last step's begins at a byte of it.
+func (p *progress) setText(t string, step int) {
 	p.sent.Reset()
-	p.sent.WriteString(kept.String())
-	p.start = min(step, kept.Len())
+	p.sent.WriteString(t)
+	if p.start = min(step, len(t)); p.start == len(t) && t != "" {
+		p.separator = "\n\n"
+	}
 }
 
 // release sends the text that was held.

@@ -61,17 +61,13 @@ func (s *Server) answer(
 		cancel()
 		end()
 	}()
-	claims := &claimChecker{turn: turn, req: req, run: run, judged: req.GetJudgeClaims()}
+	claims := &claimChecker{turn: turn, req: req, run: run, isHeld: req.GetJudgeClaims()}
 	defer claims.reading.Wait()
 	p := &progress{send: send, quote: turn.quotes.With(dayAndLanguage(turn)).NewFilter(), findings: turn.Findings, claims: claims,
-		capture: s.deps.CaptureContent, held: claims.judged}
+		capture: s.deps.CaptureContent, held: claims.isHeld}
 	result, err := p.complete(ctx, run)
-	var judging *agentloop.Result
 	if p.held {
-		if judging = s.judge(ctx, p, cfg); p.revise(ctx, run) {
-			result, err = p.complete(ctx, run)
-			judging = judge.Add(s.judge(ctx, p, cfg), judging)
-		}
+		result, err = s.judge(ctx, p, cfg, run, result, err)
 		p.release()
 	}
 	if p.err != nil {
@@ -112,7 +108,7 @@ func (s *Server) answer(
 		}
 		made = claims.check(checked)
 	}
-	answer := compose(turn, judge.Add(result, judging), p.text(), made, claims.lost)
+	answer := compose(turn, judge.Add(result, p.judging), p.text(), made, claims.lost)
 	answer.Specialist = s.def.Name
 	answer.PromptVersion = turn.prompt.GetVersion()
 	setDuration(answer, time.Since(begun))
@@ -143,20 +139,42 @@ func (p *progress) revise(ctx context.Context, run *agentloop.Conversation) bool
 	return true
 }
 
-// judge has the model read an answer, leaves of it what the rules allow, and returns what that used; nil: nothing. If the model cannot be
-// asked, code decides.
-func (s *Server) judge(ctx context.Context, p *progress, cfg agentloop.Config) *agentloop.Result {
+// judge has the model read an answer, and leaves of it what the rules allow. If a rule says so, the model goes on from a wrong sentence
+// once, and that is judged, too.
+func (s *Server) judge(
+	ctx context.Context, p *progress, cfg agentloop.Config, run *agentloop.Conversation, result *agentloop.Result, err error,
+) (*agentloop.Result, error) {
+	start, lost := p.start, len(p.claims.lost)
+	s.judgeOnce(ctx, p, cfg, run)
+	switch asked := p.claims.revision != ""; {
+	case !asked:
+	case p.revise(ctx, run):
+		result, err = p.complete(ctx, run)
+		s.judgeOnce(ctx, p, cfg, run)
+	default: // then only the sentence goes
+		p.setText(p.whole, start)
+		p.claims.lost = p.claims.lost[:lost]
+		p.settle()
+	}
+	return result, err
+}
+
+// judgeOnce has the model read an answer, and leaves of it what the rules allow. If the model cannot be asked, code decides.
+func (s *Server) judgeOnce(ctx context.Context, p *progress, cfg agentloop.Config, run *agentloop.Conversation) {
 	c := p.claims
 	if p.err != nil || strings.TrimSpace(p.text()) == "" {
-		return nil
+		return
 	}
-	verdict, result, err := judge.Ask(ctx, cfg.Model, cfg.Price, c.caseOf(p.text()))
+	p.flushUsage()
+	verdict, used, err := judge.Ask(ctx, cfg.Model, cfg.Price, c.caseOf(p.text()))
+	p.judging = judge.Add(p.judging, used)
+	p.updateUsage(run.Result().Usage)
+	p.flushUsage()
 	if err != nil {
 		s.deps.Logger.WarnContext(ctx, "no model has judged the answer; code decides on its claims", "agent", s.def.Name, "error", err)
 	}
-	c.judged, c.ruling = err == nil, verdict
+	c.isHeld, c.verdict = err == nil, verdict
 	p.settle()
-	return result
 }
 
 // modelError returns the fault of a budget that does not pay for a first call, that of a model that answers nothing, and any other

@@ -1546,9 +1546,9 @@ type Answer struct {
 	// serialized; a gateway leaves a larger one out. In JSON, a message whose type the server does not have is a
 	// google.protobuf.Struct with type_url, and value in base64. Absent: none.
 	Extension *anypb.Any `protobuf:"bytes,27,opt,name=extension,proto3" json:"extension,omitempty"`
-	// The model calls, in their order. Calls of a specialist that passed the assignment on come first.
+	// The model calls, in their order; those that judge the answer are last. Calls of a specialist that passed the assignment on come first.
 	ModelCalls []*v1.ModelCall `protobuf:"bytes,28,rep,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
-	// The claims that the text lost by a claim rule, in the order in which they were written, with what speaks against them. They have no
+	// The claims that the text lost by a claim rule, in the order in which they were dropped, with what speaks against them. They have no
 	// place in the text. At most 10.
 	DroppedClaims []*Claim `protobuf:"bytes,29,rep,name=dropped_claims,json=droppedClaims,proto3" json:"dropped_claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1953,8 +1953,8 @@ type ClaimSource struct {
 	Pointer string `protobuf:"bytes,2,opt,name=pointer,proto3" json:"pointer,omitempty"`
 	// The text there, at most 200 characters.
 	Value string `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
-	// How the claim follows from the evidence, such as "amount" for a sum; docs/turn.md lists the rules. "judge": a model says so; of a
-	// claim without support, value has its reason. Empty: it stands there.
+	// How the claim follows from the evidence: "count" of what the text lists, "quantity", "conversion" of a unit, "amount" such as a sum,
+	// "percentage", "rounding" or "day". "judge": a model says so; of a claim without support, value has its reason. Empty: it stands there.
 	Rule          string `protobuf:"bytes,4,opt,name=rule,proto3" json:"rule,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
