@@ -47,8 +47,7 @@ func (t *turnTools) excluded(ctx context.Context, o *orderv1.Order, items []*ord
 	}
 	out, said := make(map[int32]bool), ""
 	for _, p := range passages {
-		var split text.Sentences
-		for _, sentence := range append(split.Add(p.GetText()), split.Rest()) {
+		for _, sentence := range text.SplitSentences(p.GetText()) {
 			for _, words := range t.refused(sentence) {
 				for _, u := range items {
 					if title := stems(words.language, o.GetItems()[u.GetItemIndex()].GetTitle()); isSubset(words.words, title) {

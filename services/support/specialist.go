@@ -204,8 +204,7 @@ func excerpt(passage, query string) string {
 	if utf8.RuneCountInString(passage) <= maxExcerpt {
 		return passage
 	}
-	var split text.Sentences
-	sentences := append(split.Add(passage), split.Rest())
+	sentences := text.SplitSentences(passage)
 	language := cmp.Or(text.Language(passage), "en")
 	asked := stems(language, query)
 	rank := make([]int, len(sentences))

@@ -99,7 +99,7 @@ func asides(query string, a *specialistv1.Answer) string {
 		return ""
 	}
 	var out strings.Builder
-	for _, sentence := range sentencesOf(a.GetText()) {
+	for _, sentence := range text.SplitSentences(a.GetText()) {
 		folded := fold(sentence)
 		if !strings.Contains(folded, asked) && slices.ContainsFunc(others, func(name string) bool { return strings.Contains(folded, name) }) {
 			out.WriteString(sentence)
@@ -183,7 +183,7 @@ func (c *coverage) unsaid(i int, m *mergedText, e *grounding.MergeEvidence) stri
 		return s.text
 	}
 	var out strings.Builder
-	for _, sentence := range sentencesOf(s.text) {
+	for _, sentence := range text.SplitSentences(s.text) {
 		var facts grounding.Set
 		facts.Add(e.Read(sentence))
 		folded := fold(sentence)
@@ -234,7 +234,7 @@ func asks(merged, question string) bool {
 		return true
 	}
 	stems := stemsOf(fold(question))
-	for _, s := range sentencesOf(merged) {
+	for _, s := range text.SplitSentences(merged) {
 		kept := 0
 		for w := range stemsOf(fold(s)) {
 			if stems[w] {

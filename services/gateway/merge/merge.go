@@ -201,7 +201,7 @@ func supportedParts(parts []Part) []Part {
 			continue
 		}
 		var kept strings.Builder
-		for _, sentence := range sentencesOf(p.Answer.GetText()) {
+		for _, sentence := range text.SplitSentences(p.Answer.GetText()) {
 			if !slices.ContainsFunc(claims, func(claim string) bool { return states(sentence, claim) }) {
 				kept.WriteString(sentence)
 			}
@@ -235,12 +235,6 @@ func states(sentence, claim string) bool {
 		}
 		from = start + 1
 	}
-}
-
-// sentencesOf returns the sentences of a text, which add up to it.
-func sentencesOf(s string) []string {
-	var split text.Sentences
-	return append(split.Add(s), split.Rest())
 }
 
 // word has the model word the answers, and returns which of them the text then lacks: whole, or the sentences that it lacks.
@@ -322,10 +316,10 @@ type output struct {
 	apologies wording.Apologies
 }
 
-func (o *output) add(text string) {
+func (o *output) add(t string) {
 	var once strings.Builder
 	gap := "" // before a sentence that was left out, if it began a line
-	for _, sentence := range sentencesOf(text) {
+	for _, sentence := range text.SplitSentences(t) {
 		said := o.apologies.Once(sentence)
 		bare := strings.TrimLeftFunc(sentence, unicode.IsSpace)
 		if space := sentence[:len(sentence)-len(bare)]; said == "" && strings.Contains(space, "\n") {
@@ -335,9 +329,9 @@ func (o *output) add(text string) {
 		}
 		once.WriteString(said)
 	}
-	text = o.check(once.String())
-	o.WriteString(text)
-	o.say(text)
+	t = o.check(once.String())
+	o.WriteString(t)
+	o.say(t)
 }
 
 func (o *output) paragraph(text string) {

@@ -152,9 +152,8 @@ func withoutPronoun(w string) string {
 // actionsOf returns the sentences that claim an action, at most limit.
 func actionsOf(s string, limit int) Claims {
 	var out Claims
-	var sentences text.Sentences
 	end := 0
-	for _, sentence := range append(sentences.Add(s), sentences.Rest()) {
+	for _, sentence := range text.SplitSentences(s) {
 		end += len(sentence)
 		if len(out) < limit && ClaimsAction(sentence) {
 			bare := strings.TrimSpace(sentence)

@@ -48,8 +48,7 @@ func (k *Checker) Text() string { return k.text.String() }
 
 // Write adds a text by its sentences.
 func (k *Checker) Write(s string) {
-	var sentences text.Sentences
-	for _, sentence := range append(sentences.Add(s), sentences.Rest()) {
+	for _, sentence := range text.SplitSentences(s) {
 		k.Add(sentence)
 	}
 }

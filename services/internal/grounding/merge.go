@@ -268,9 +268,8 @@ func (e *MergeEvidence) Check(s string, known Claims) Claims {
 		}
 	}
 	all = append(all, actionsOf(s, MaxChecked-len(all))...)
-	var sentences text.Sentences
 	end := 0
-	for _, sentence := range append(sentences.Add(s), sentences.Rest()) {
+	for _, sentence := range text.SplitSentences(s) {
 		start := end
 		end += len(sentence)
 		if len(all) < MaxChecked && !slices.ContainsFunc(all, func(c Claim) bool { return c.Start < end && c.End > start }) {

@@ -140,15 +140,7 @@ func (c Case) question(sentences []string) string {
 
 // Sentences returns the sentences of a text that are judged, with the space before them.
 func Sentences(s string) []string {
-	var split text.Sentences
-	all := append(split.Add(s), split.Rest())
-	out := all[:0]
-	for _, sentence := range all {
-		if strings.TrimSpace(sentence) != "" {
-			out = append(out, sentence)
-		}
-	}
-	return out
+	return slices.DeleteFunc(text.SplitSentences(s), func(sentence string) bool { return strings.TrimSpace(sentence) == "" })
 }
 
 // Of returns what the model says of the sentences of a text: of the answer, or of what is left of it. Of several that are equal, one that is

@@ -100,8 +100,7 @@ func proposed(candidates []*specialistv1.PromotionChoice, s string) *specialistv
 		return nil
 	}
 	best = proto.CloneOf(best)
-	var split text.Sentences
-	for _, sentence := range append(split.Add(s), split.Rest()) {
+	for _, sentence := range text.SplitSentences(s) {
 		if mention.Index(sentence, best.GetCode()) >= 0 {
 			best.Reason = strings.TrimSpace(sentence)
 			break

@@ -60,8 +60,7 @@ func (n *toolNotes) keep(note string, isFact bool) {
 	if n.sentences == nil {
 		n.sentences = make(map[string]bool)
 	}
-	var split text.Sentences
-	for _, s := range append(split.Add(note), split.Rest()) {
+	for _, s := range text.SplitSentences(note) {
 		n.sentences[sentenceKey(s)] = isFact
 	}
 }

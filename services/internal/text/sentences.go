@@ -48,6 +48,12 @@ func (s *Sentences) Add(t string) []string {
 // Rest returns the rest of a text that has ended.
 func (s *Sentences) Rest() string { return s.held }
 
+// SplitSentences cuts a whole text as Sentences does. The last one may be empty.
+func SplitSentences(t string) []string {
+	var s Sentences
+	return append(s.Add(t), s.Rest())
+}
+
 // Complete reports whether the rest ends like a sentence: with a stop that is not the dot of a number or an abbreviation.
 func (s *Sentences) Complete() bool {
 	rest := strings.TrimRightFunc(s.held, unicode.IsSpace)

@@ -236,12 +236,9 @@ func checkMerge(ctx context.Context, c Case, outputs Outputs) outcome {
 
 // sentencesOf returns the sentences of a text without the space around them.
 func sentencesOf(s string) []string {
-	var sentences text.Sentences
-	var all []string
-	for _, sentence := range append(sentences.Add(s), sentences.Rest()) {
-		if sentence = strings.TrimSpace(sentence); sentence != "" {
-			all = append(all, sentence)
-		}
+	all := judge.Sentences(s)
+	for i, sentence := range all {
+		all[i] = strings.TrimSpace(sentence)
 	}
 	return all
 }
