@@ -124,7 +124,7 @@ func (m *Merger) Merge(ctx context.Context, in Input) Result {
 		in.Parts = supportedParts(in.Parts)
 	}
 	evidence, sections := newEvidence(in)
-	s := &stream{evidence: evidence, quotes: quotesOf(prompt.OrBuiltIn(in.Prompt, builtIn)), judged: in.Judge}
+	s := &stream{evidence: evidence, judged: in.Judge}
 	r := m.text(ctx, in, s, sections)
 	r.Claims = s.verdict.Decide(r.Text, evidence.Check(r.Text, known))
 	r.Began, r.Took = began, time.Since(began)
@@ -148,7 +148,7 @@ func (m *Merger) text(ctx context.Context, in Input, s *stream, sections []*grou
 	out := &output{check: in.Check, say: in.Say}
 	missing := texts(answered)
 	if m.cfg.Model != nil && len(answered) > 1 {
-		s.output, s.answers = out, join(answered)
+		s.output, s.answers, s.quotes = out, join(answered), quotesOf(prompt.OrBuiltIn(in.Prompt, builtIn))
 		r.Model, missing = m.word(ctx, in, s, answered, sections)
 		switch {
 		case out.Len() == 0:
@@ -247,14 +247,11 @@ func (m *Merger) word(ctx context.Context, in Input, s *stream, answered []Part,
 	defer cancel()
 	var reading sync.WaitGroup // of the evidence, while the model writes
 	defer reading.Wait()
-	reading.Go(func() {
-		defer func() { _ = recover() }() // whoever needs it panics
-		s.evidence.Prepare()
-	})
-	a := m.model(ctx, in)
-	result, err := m.generate(ctx, in, a, s)
+	grounding.ReadAhead(&reading, s.evidence.Prepare)
+	model := m.model(ctx, in)
+	result, err := m.generate(ctx, in, model, s)
 	if s.judged {
-		judging, cut := m.judge(ctx, in, a, s)
+		judging, cut := m.judge(ctx, in, model, s)
 		result, err = judge.Add(result, judging), cmp.Or(err, cut)
 	}
 	sc, _ := scope.FromContext(ctx)

@@ -21,6 +21,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/promptleak"
 	"github.com/quartet-commerce/quartet/services/internal/scope"
 	"github.com/quartet-commerce/quartet/services/internal/text"
+	"github.com/quartet-commerce/quartet/services/internal/usage"
 )
 
 //go:embed prompt.md
@@ -54,8 +55,6 @@ const (
 	maxExtra  = 1 << 10
 	// minRepeat is the length, in bytes, from which a repeated sentence shows that the model runs in circles.
 	minRepeat = 40
-	// bytesPerToken is the rule of thumb by which usage is estimated.
-	bytesPerToken = 4
 )
 
 // The reasons for which a model's text is cut. None repeats what the model wrote.
@@ -71,7 +70,7 @@ var (
 
 // mergeModel is the model of a merge, with what it is asked for.
 type mergeModel struct {
-	model     agentloop.Model
+	agentloop.Model
 	price     *agentloop.Price
 	prompt    string
 	maxOutput int
@@ -90,11 +89,11 @@ func (m *Merger) model(ctx context.Context, in Input) mergeModel {
 
 // generate has the model word the answers into a stream. Sentences without support are dropped; any other fault ends the text.
 // The error says why the text may be incomplete. The result is nil if the model could not be asked.
-func (m *Merger) generate(ctx context.Context, in Input, a mergeModel, s *stream) (*agentloop.Result, error) {
+func (m *Merger) generate(ctx context.Context, in Input, model mergeModel, s *stream) (*agentloop.Result, error) {
 	loop, err := agentloop.New(agentloop.Config{
-		Model: wrap.IdleTimeout(a.model, m.cfg.Reserve), System: a.prompt, Temperature: &temperature,
+		Model: wrap.IdleTimeout(model.Model, m.cfg.Reserve), System: model.prompt, Temperature: &temperature,
 		MaxSteps: 2, // the second is for a model that calls a tool although there is none, and is told so
-		Price:    a.price, MaxOutputTokens: a.maxOutput,
+		Price:    model.price, MaxOutputTokens: model.maxOutput,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("merge: %w", err)
@@ -111,7 +110,7 @@ func (m *Merger) generate(ctx context.Context, in Input, a mergeModel, s *stream
 			}
 		}
 	}
-	result := counted(ctx, run, a.price)
+	result := counted(ctx, run, model.price)
 	switch {
 	case err != nil:
 		return result, err
@@ -125,7 +124,7 @@ func (m *Merger) generate(ctx context.Context, in Input, a mergeModel, s *stream
 
 // judge has the model read the sentences that a stream holds back, passes on those that may stand in the reply, and returns what that
 // used; nil: nothing. If the model cannot be asked, code decides. The error says why the text is cut.
-func (m *Merger) judge(ctx context.Context, in Input, a mergeModel, s *stream) (*agentloop.Result, error) {
+func (m *Merger) judge(ctx context.Context, in Input, model mergeModel, s *stream) (*agentloop.Result, error) {
 	if len(s.held) == 0 {
 		return nil, nil
 	}
@@ -135,7 +134,7 @@ func (m *Merger) judge(ctx context.Context, in Input, a mergeModel, s *stream) (
 			c.Results = append(c.Results, p.Answer.GetText())
 		}
 	}
-	verdict, result, err := judge.Ask(ctx, a.model, a.price, c)
+	verdict, result, err := judge.Ask(ctx, model.Model, model.price, c)
 	if err != nil {
 		sc, _ := scope.FromContext(ctx)
 		m.cfg.Logger.WarnContext(ctx, "no model has judged the merge; code decides on its claims", "store", sc.StoreID, "turn", sc.TurnID, "error", err)
@@ -183,7 +182,7 @@ func counted(ctx context.Context, run *agentloop.Conversation, price *agentloop.
 		sent += len(message.Text)
 	}
 	r := *result
-	r.Usage = r.Usage.Add(agentloop.Usage{InputTokens: int64(sent+bytesPerToken-1) / bytesPerToken, Estimated: true})
+	r.Usage = r.Usage.Add(usage.OfInput(sent))
 	r.Cost = price.Of(r.Usage)
 	return &r
 }
@@ -204,7 +203,7 @@ type stream struct {
 	step      int            // of the run that the text is from
 	passed    int            // sentences that went out
 	dropped   int            // sentences that no answer supports
-	gap       string         // the space before a sentence that was dropped, if it began a line
+	gap       text.Gap       // of the sentences that were dropped
 }
 
 // add takes a piece of the model's text and passes on the sentences that it completes.
@@ -273,23 +272,18 @@ func (s *stream) pass(sentence string, d judge.Decision) error {
 		return errRepeats
 	}
 	read := s.evidence.Read(line)
-	space := sentence[:len(sentence)-len(strings.TrimLeftFunc(sentence, unicode.IsSpace))]
-	lines := strings.Count(space, "\n")
 	baseless := first && s.dropped > 0 && len(read.Facts) == 0 // refers to an opening that was dropped
 	if baseless || !s.supports(d, read) {
 		s.dropped++
 		if s.dropped > 1 && s.dropped > s.passed {
 			return errInvents
 		}
-		if lines > strings.Count(s.gap, "\n") {
-			s.gap = space
-		}
+		s.gap.Drop(sentence)
 		return nil
 	}
-	if lines < strings.Count(s.gap, "\n") && !first { // what follows a dropped sentence keeps its paragraph
-		sentence = s.gap + sentence[len(space):]
+	if kept := s.gap.Keep(sentence); !first {
+		sentence = kept
 	}
-	s.gap = ""
 	s.passed++
 	s.said.Facts = append(s.said.Facts, read.Facts...)
 	s.output.add(sentence)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/quartet-commerce/quartet/services/internal/text"
@@ -55,6 +56,15 @@ func (e *Evidence) AddResult(callID, text string) {
 
 // AddText adds what a person wrote, or what the assignment gives. All is added before the first check.
 func (e *Evidence) AddText(text string) { e.texts = append(e.texts, text) }
+
+// ReadAhead reads evidence by a function that does so once, while a model writes. The caller waits for the group. If the function panics,
+// so does the first check, which calls it too.
+func ReadAhead(group *sync.WaitGroup, read func()) {
+	group.Go(func() {
+		defer func() { _ = recover() }()
+		read()
+	})
+}
 
 // Check checks the claims of a text, as a Checker does sentence by sentence.
 func (e *Evidence) Check(s string) Claims {

@@ -18,6 +18,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/prompt"
 	"github.com/quartet-commerce/quartet/services/internal/text"
+	"github.com/quartet-commerce/quartet/services/internal/usage"
 )
 
 //go:embed prompt.md
@@ -32,8 +33,6 @@ const (
 	maxOutputTokens = 2048
 	// maxWhy bounds a reason, in characters.
 	maxWhy = 200
-	// bytesPerToken is the rule of thumb by which the usage of a call that is given up is estimated.
-	bytesPerToken = 4
 )
 
 // temperature is that of a decision.
@@ -84,7 +83,7 @@ func Ask(ctx context.Context, model agentloop.Model, price *agentloop.Price, c C
 		Model: model, Name: OutputName, System: strings.TrimSpace(system), Temperature: &temperature, MaxOutputTokens: maxOutputTokens, Price: price,
 	}, nil, question)
 	if result != nil && ctx.Err() != nil && result.Usage.InputTokens == 0 { // a provider may charge for what it has read
-		result.Usage = result.Usage.Add(agentloop.Usage{InputTokens: int64(len(system)+len(question)) / bytesPerToken, Estimated: true})
+		result.Usage = result.Usage.Add(usage.OfInput(len(system) + len(question)))
 		result.Cost = price.Of(result.Usage)
 	}
 	if errors.Is(err, agentloop.ErrBadOutput) {

@@ -327,10 +327,10 @@ func (p *progress) emitText(words string) {
 func (p *progress) settle() {
 	p.whole = p.text()
 	claims := p.claims.check(p.whole).Rejected()
-	var split text.Sentences
 	var kept strings.Builder
-	start, step, gap := 0, 0, ""
-	for _, sentence := range append(split.Add(p.whole), split.Rest()) {
+	var gap text.Gap
+	start, step := 0, 0
+	for _, sentence := range text.SplitSentences(p.whole) {
 		if start <= p.start {
 			step = kept.Len()
 		}
@@ -340,22 +340,16 @@ func (p *progress) settle() {
 			rejected := slices.DeleteFunc(slices.Clone(claims), func(c grounding.Claim) bool { return c.Start < start || c.Start >= end })
 			allowed, stop = p.claims.carryOut(start, sentence, rejected)
 		}
-		bare := strings.TrimLeftFunc(sentence, unicode.IsSpace)
-		switch space := sentence[:len(sentence)-len(bare)]; {
-		case allowed == "" && bare != "":
-			p.dropped = true
-			if strings.Count(space, "\n") > strings.Count(gap, "\n") {
-				gap = space
+		switch {
+		case allowed != "":
+			if allowed = gap.Keep(allowed); kept.Len() == 0 {
+				allowed = strings.TrimLeftFunc(allowed, unicode.IsSpace)
 			}
-		case kept.Len() == 0:
-			allowed = strings.TrimLeftFunc(allowed, unicode.IsSpace)
-		case strings.Count(gap, "\n") > strings.Count(space, "\n"): // what follows a dropped sentence keeps its line
-			allowed = gap + strings.TrimLeftFunc(allowed, unicode.IsSpace)
+			kept.WriteString(allowed)
+		case sentence != "":
+			p.dropped = true
+			gap.Drop(sentence)
 		}
-		if allowed != "" {
-			gap = ""
-		}
-		kept.WriteString(allowed)
 		if start = end; stop {
 			break
 		}

@@ -54,6 +54,31 @@ func SplitSentences(t string) []string {
 	return append(s.Add(t), s.Rest())
 }
 
+// Gap keeps the line breaks before sentences that are dropped, so that what follows does not join the line before them. The zero value has
+// none.
+type Gap string
+
+// Drop takes in a sentence that is dropped.
+func (g *Gap) Drop(sentence string) {
+	if space := spaceBefore(sentence); strings.Count(space, "\n") > strings.Count(string(*g), "\n") {
+		*g = Gap(space)
+	}
+}
+
+// Keep returns a sentence with the line breaks of those that were dropped before it, if they had more.
+func (g *Gap) Keep(sentence string) string {
+	if space := spaceBefore(sentence); strings.Count(space, "\n") < strings.Count(string(*g), "\n") {
+		sentence = string(*g) + sentence[len(space):]
+	}
+	*g = ""
+	return sentence
+}
+
+// spaceBefore returns the space at the beginning of a sentence.
+func spaceBefore(sentence string) string {
+	return sentence[:len(sentence)-len(strings.TrimLeftFunc(sentence, unicode.IsSpace))]
+}
+
 // Complete reports whether the rest ends like a sentence: with a stop that is not the dot of a number or an abbreviation.
 func (s *Sentences) Complete() bool {
 	rest := strings.TrimRightFunc(s.held, unicode.IsSpace)

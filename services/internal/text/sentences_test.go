@@ -131,3 +131,24 @@ func FuzzSentences(f *testing.F) {
 		}
 	})
 }
+
+func TestWhatFollowsADroppedSentenceKeepsItsLine(t *testing.T) {
+	for name, c := range map[string]struct {
+		dropped    []string
+		kept, want string
+	}{
+		"nothing is dropped": {nil, " Fine.", " Fine."},
+		"in a line":          {[]string{" No."}, " Fine.", " Fine."},
+		"a line's first":     {[]string{"\n- No."}, " Fine.", "\nFine."},
+		"a paragraph":        {[]string{"\n\nNo.", "\nNo."}, "\nFine.", "\n\nFine."},
+		"before a paragraph": {[]string{"\nNo."}, "\n\nFine.", "\n\nFine."},
+	} {
+		var gap Gap
+		for _, sentence := range c.dropped {
+			gap.Drop(sentence)
+		}
+		if got := gap.Keep(c.kept); got != c.want || gap.Keep(" Fine.") != " Fine." {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -22,6 +22,14 @@ func Of(u agentloop.Usage) *commonv1.Usage {
 	}
 }
 
+// bytesPerToken is the rule of thumb by which the input of a call is estimated.
+const bytesPerToken = 4
+
+// OfInput estimates the usage of a call that was given up before the provider told it: its input, of so many bytes.
+func OfInput(bytes int) agentloop.Usage {
+	return agentloop.Usage{InputTokens: int64(bytes+bytesPerToken-1) / bytesPerToken, Estimated: true}
+}
+
 // Calls converts the model calls of a run.
 func Calls(r *agentloop.Result) []*commonv1.ModelCall {
 	var calls []*commonv1.ModelCall
