@@ -81,6 +81,9 @@ func TestJudge(t *testing.T) {
 	if r.Judged != 1 || r.Caught.N != 1 || r.Flagged.N != 0 {
 		t.Errorf("%+v", r.Figures)
 	}
+	if r := Measure(t.Context(), cases, Outputs{"a1": "no verdict", "m2": out["m2"]}); r.Judged != 1 {
+		t.Errorf("%d were judged, though one output is broken", r.Judged)
+	}
 	var file bytes.Buffer
 	if err := out.Write(&file); err != nil {
 		t.Fatal(err)

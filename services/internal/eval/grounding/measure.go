@@ -77,15 +77,18 @@ type Miss struct {
 func Measure(ctx context.Context, cases []Case, outputs Outputs) *Report {
 	r := &Report{Cases: len(cases), ByKind: map[string]*Figures{}, ByLanguage: map[string]*Figures{}, Misses: []Miss{}}
 	if len(cases) > 0 {
-		check(ctx, cases[0], nil) // tables that a process reads once are no part of the time
+		check(ctx, cases[0], nil, "") // tables that a process reads once are no part of the time
 	}
-	begun, answers := time.Now(), 0
-	var evidence, texts time.Duration
+	answers := 0
+	var took, evidence, texts time.Duration
 	for _, c := range cases {
-		if _, ok := outputs[c.ID]; ok {
+		verdict := outputs.verdict(ctx, c)
+		if verdict != nil {
 			r.Judged++
 		}
-		o := check(ctx, c, outputs)
+		begun := time.Now()
+		o := check(ctx, c, verdict, outputs[c.ID])
+		took += time.Since(begun)
 		if c.Text != "" {
 			answers, evidence, texts = answers+1, evidence+o.evidence, texts+o.text
 		}
@@ -99,7 +102,7 @@ func Measure(ctx context.Context, cases []Case, outputs Outputs) *Report {
 		}
 	}
 	if len(cases) > 0 {
-		r.MeanMicros = float64(time.Since(begun).Microseconds()) / float64(len(cases))
+		r.MeanMicros = float64(took.Microseconds()) / float64(len(cases))
 	}
 	if answers > 0 {
 		r.EvidenceMicros, r.TextMicros = float64(evidence.Microseconds())/float64(answers), float64(texts.Microseconds())/float64(answers)
@@ -146,11 +149,12 @@ func (f *Figures) count(c Case, o outcome) {
 	f.FlaggedSentences.Of += o.sentences
 }
 
-func check(ctx context.Context, c Case, outputs Outputs) outcome {
+// check puts a case to the checks, and to a judge's verdict. Nil: it was not judged; output is what the verdict was read from.
+func check(ctx context.Context, c Case, verdict *judge.Verdict, output string) outcome {
 	if c.Text != "" {
-		return checkAnswer(c, outputs.verdict(ctx, c))
+		return checkAnswer(c, verdict)
 	}
-	return checkMerge(ctx, c, outputs)
+	return checkMerge(ctx, c, verdict, output)
 }
 
 // checkAnswer checks an answer against its tool results. A wrong fact is caught by a claim that overlaps it.
@@ -195,7 +199,7 @@ func overlap(text, a, b string) bool {
 }
 
 // checkMerge merges the sections with a model that writes the text of the case.
-func checkMerge(ctx context.Context, c Case, outputs Outputs) outcome {
+func checkMerge(ctx context.Context, c Case, verdict *judge.Verdict, output string) outcome {
 	in := merge.Input{
 		Message: c.Message, Language: c.Language, Due: time.Now().Add(reserve),
 		Check: func(s string) string { return s }, Say: func(string) {},
@@ -209,7 +213,7 @@ func checkMerge(ctx context.Context, c Case, outputs Outputs) outcome {
 	}
 	step := scripted.Step{Text: c.text(), ChunkSize: 5}
 	steps := []scripted.Step{step, step}
-	if output, ok := outputs[c.ID]; ok {
+	if verdict != nil {
 		in.Judge, steps[1] = true, scripted.Step{Text: output}
 	}
 	merger := merge.New(merge.Config{Model: scripted.New(steps...), Reserve: reserve, Logger: slog.New(slog.DiscardHandler)})
