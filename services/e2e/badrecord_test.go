@@ -89,7 +89,7 @@ func TestABadRecordCostsOneRecord(t *testing.T) {
 				t.Errorf("%s process, %s: %q, want %q", name, kind, got, rest[kind])
 			}
 		}
-		if n := skipped(t, kind); n == 0 {
+		if n := counted(t, telemetry.MetricRecordsSkipped, telemetry.KeyRecordKind, kind); n == 0 {
 			t.Errorf("the metric counts no %s", kind)
 		}
 	}
@@ -120,8 +120,8 @@ func (h *system) breakRecord(t *testing.T, kind, id string) int {
 	return broken
 }
 
-// skipped returns how often a record of a kind was skipped.
-func skipped(t *testing.T, kind string) int64 {
+// counted returns the sum of a metric over what has a value of an attribute.
+func counted(t *testing.T, metric, key, value string) int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
 	if err := metrics.Collect(t.Context(), &all); err != nil {
@@ -130,9 +130,9 @@ func skipped(t *testing.T, kind string) int64 {
 	n := int64(0)
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {
-			if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == telemetry.MetricRecordsSkipped {
+			if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == metric {
 				for _, p := range sum.DataPoints {
-					if v, _ := p.Attributes.Value(attribute.Key(telemetry.KeyRecordKind)); v.AsString() == kind {
+					if v, _ := p.Attributes.Value(attribute.Key(key)); v.AsString() == value {
 						n += p.Value
 					}
 				}

@@ -18,6 +18,7 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/judge"
 	"github.com/quartet-commerce/quartet/services/internal/offline/wire"
 	"github.com/quartet-commerce/quartet/services/internal/state"
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 	"github.com/quartet-commerce/quartet/services/suite"
 )
 
@@ -64,11 +65,16 @@ func TestAStoresModelJudgesReplies(t *testing.T) {
 		var log logLines
 		h := newSystemWith(t, redisServer.URL(), brain, func(cfg *suite.Config) { cfg.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 		plain := h.ask(t, message)
+		outcome := map[bool]string{true: "judged", false: "failed"}[canJudge]
+		before := counted(t, telemetry.MetricJudgments, telemetry.KeyOutcome, outcome)
 		judgeClaims(t, h)
 		if j.asked.Load() != 0 {
 			t.Error("a store that did not ask for it is judged")
 		}
 		judged := h.ask(t, message)
+		if n := counted(t, telemetry.MetricJudgments, telemetry.KeyOutcome, outcome) - before; n != 3 {
+			t.Errorf("the metric says that %d texts %s, want two answers and the merge", n, outcome)
+		}
 		if !canJudge {
 			if judged.GetText() != plain.GetText() || !strings.Contains(log.String(), "no model has judged the answer") || strings.Contains(log.String(), "return them") {
 				t.Errorf("%q, not %q; log:\n%s", judged.GetText(), plain.GetText(), log.String())
@@ -85,6 +91,9 @@ func TestAStoresModelJudgesReplies(t *testing.T) {
 		first, _, _ := strings.Cut(plain.GetText(), "\n")
 		if lost != 2 || strings.Contains(judged.GetText(), first) || judged.GetText() == "" {
 			t.Errorf("%d sentences were dropped:\n%s\nof\n%s", lost, judged.GetText(), plain.GetText())
+		}
+		if dropped := judged.GetMerge().GetDroppedClaims(); len(dropped) != 1 || dropped[0].GetText() == "" || dropped[0].GetSources()[0].GetValue() != "it is wrong" {
+			t.Errorf("the merge dropped %v", dropped)
 		}
 		for _, c := range judged.GetClaims() {
 			if v := c.GetVerdict(); v == specialistv1.ClaimVerdict_CLAIM_VERDICT_UNDECIDED {

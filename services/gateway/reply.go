@@ -27,6 +27,9 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/voice"
 )
 
+// maxDropped bounds the dropped claims of a merge.
+const maxDropped = 10
+
 // reply composes what the backend gets.
 func (s *Service) reply(
 	ctx context.Context, t *turn, run *fanout.Run, d *routerv1.RoutingDecision, results []fanout.Result, m merge.Result,
@@ -43,8 +46,11 @@ func (s *Service) reply(
 		RequestId:   t.req.GetRequestId(),
 		BudgetStep:  t.step,
 		Claims:      m.Claims.Proto(),
-		Merge:       &gatewayv1.Merge{StartTime: timestamppb.New(m.Began), Duration: durationpb.New(m.Took)},
+		Merge: &gatewayv1.Merge{
+			StartTime: timestamppb.New(m.Began), Duration: durationpb.New(m.Took), DroppedClaims: m.Lost[:min(len(m.Lost), maxDropped)].Proto(),
+		},
 	}
+	t.output.Dropped(r.GetMerge().GetDroppedClaims())
 	var used usage.Sum
 	used.Add(d.GetUsage(), d.GetCost())
 	if !fanout.RouterUsageKnown(d) {

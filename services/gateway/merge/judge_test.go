@@ -20,18 +20,19 @@ func TestAModelJudgesTheMerge(t *testing.T) {
 		name, merged string
 		verdict      scripted.Step
 		want         string
+		lost         string
 	}{
-		{"all is right", "The Brine is 39 EUR, for 1.7 litres. Return it within 30 days.", scripted.Step{Text: `{"wrong":[]}`}, "The Brine is 39 EUR, for 1.7 litres. Return it within 30 days."},
+		{"all is right", "The Brine is 39 EUR, for 1.7 litres. Return it within 30 days.", scripted.Step{Text: `{"wrong":[]}`}, "The Brine is 39 EUR, for 1.7 litres. Return it within 30 days.", ""},
 		{"a sentence is wrong", "The Brine is 39 EUR and holds 1.7 litres. It whistles. Return it within 30 days.", scripted.Step{Text: `{"wrong":[{"sentence":2,"why":"no answer says so"}]}`},
-			"The Brine is 39 EUR and holds 1.7 litres. Return it within 30 days."},
+			"The Brine is 39 EUR and holds 1.7 litres. Return it within 30 days.", "It whistles. (judge: no answer says so)"},
 		{"code doubts what the model finds right", "The Brine is 39 EUR and holds 1.7 litres, 8 cups or so. Return it within 30 days.", scripted.Step{Text: `{"wrong":[]}`},
-			"The Brine is 39 EUR and holds 1.7 litres, 8 cups or so. Return it within 30 days."},
+			"The Brine is 39 EUR and holds 1.7 litres, 8 cups or so. Return it within 30 days.", ""},
 		{"no model talks code into a code", "The Brine is 39 EUR and holds 1.7 litres. Use TEA-5. Return it within 30 days.", scripted.Step{Text: `{"wrong":[]}`},
-			"The Brine is 39 EUR and holds 1.7 litres. Return it within 30 days."},
+			"The Brine is 39 EUR and holds 1.7 litres. Return it within 30 days.", "TEA-5"},
 		{"no model talks code into an action", "The Brine is 39 EUR and holds 1.7 litres. I have cancelled your order. Return it within 30 days.", scripted.Step{Text: `{"wrong":[]}`},
-			"The Brine is 39 EUR and holds 1.7 litres. Return it within 30 days."},
+			"The Brine is 39 EUR and holds 1.7 litres. Return it within 30 days.", "I have cancelled your order."},
 		{"the model cannot be asked", "The Brine is 39 EUR and holds 1.7 litres. It is 29 EUR on Monday. It whistles. Return it within 30 days.", scripted.Step{Err: errors.New("down")},
-			"The Brine is 39 EUR and holds 1.7 litres. It whistles. Return it within 30 days."},
+			"The Brine is 39 EUR and holds 1.7 litres. It whistles. Return it within 30 days.", "29 EUR, Monday"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			used := &agentloop.Usage{InputTokens: 10, OutputTokens: 1}
@@ -51,6 +52,9 @@ func TestAModelJudgesTheMerge(t *testing.T) {
 			if r.Text != tt.want || said != tt.want || r.Method != gatewayv1.MergeMethod_MERGE_METHOD_MODEL {
 				t.Errorf("%q by %v, said %q, want %q", r.Text, r.Method, said, tt.want)
 			}
+			if got := lost(r); got != tt.lost {
+				t.Errorf("dropped %q, want %q", got, tt.lost)
+			}
 			if asked != 2 || tt.verdict.Err == nil && (r.Model.Usage.InputTokens != 20 || r.Model.Usage.ModelCalls != 2) {
 				t.Errorf("said after %d model calls, of which %+v counts", asked, r.Model.Usage)
 			}
@@ -65,6 +69,19 @@ func TestAModelJudgesTheMerge(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lost returns the claims that a merge dropped, with a judge's reasons.
+func lost(r Result) string {
+	var out []string
+	for _, c := range r.Lost {
+		said := c.Text
+		for _, source := range c.Sources {
+			said += " (" + source.Rule + ": " + source.Value + ")"
+		}
+		out = append(out, said)
+	}
+	return strings.Join(out, ", ")
 }
 
 // A single answer has been judged by its specialist.

@@ -107,6 +107,7 @@ type Result struct {
 	Method gatewayv1.MergeMethod
 	Model  *agentloop.Result // also when the model's text was not used; nil: no model was asked
 	Claims grounding.Claims  // of the text
+	Lost   grounding.Claims  // of sentences that the model wrote and that were dropped; they have no place in the text
 	Began  time.Time
 	Took   time.Duration
 }
@@ -127,6 +128,10 @@ func (m *Merger) Merge(ctx context.Context, in Input) Result {
 	s := &stream{evidence: evidence, judged: in.Judge}
 	r := m.text(ctx, in, s, sections)
 	r.Claims = s.verdict.Decide(r.Text, evidence.Check(r.Text, known))
+	for _, c := range s.lost {
+		c.Start, c.End = 0, 0
+		r.Lost = append(r.Lost, c)
+	}
 	r.Began, r.Took = began, time.Since(began)
 	return r
 }

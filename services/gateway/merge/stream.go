@@ -196,14 +196,15 @@ type stream struct {
 	merged    mergedText
 	said      grounding.Text // the facts of what went out
 	sentences text.Sentences
-	judged    bool           // sentences are held until a model has read them
-	held      []string       // in order
-	heldBytes int            // of them
-	verdict   *judge.Verdict // of the model; nil: it was not asked, or could not be
-	step      int            // of the run that the text is from
-	passed    int            // sentences that went out
-	dropped   int            // sentences that no answer supports
-	gap       text.Gap       // of the sentences that were dropped
+	judged    bool             // sentences are held until a model has read them
+	held      []string         // in order
+	heldBytes int              // of them
+	verdict   *judge.Verdict   // of the model; nil: it was not asked, or could not be
+	step      int              // of the run that the text is from
+	passed    int              // sentences that went out
+	dropped   int              // sentences that no answer supports
+	lost      grounding.Claims // of these
+	gap       text.Gap         // of the sentences that were dropped
 }
 
 // add takes a piece of the model's text and passes on the sentences that it completes.
@@ -212,7 +213,7 @@ func (s *stream) add(delta agentloop.TextDelta) error {
 		if s.output.Len() > 0 {
 			return errTwoTexts
 		}
-		s.step, s.sentences, s.dropped, s.gap, s.held, s.heldBytes = delta.Step, text.Sentences{}, 0, "", nil, 0
+		s.step, s.sentences, s.dropped, s.lost, s.gap, s.held, s.heldBytes = delta.Step, text.Sentences{}, 0, nil, "", nil, 0
 	}
 	for _, sentence := range s.sentences.Add(delta.Text) {
 		if err := s.take(sentence); err != nil {
@@ -240,12 +241,15 @@ func (s *stream) take(sentence string) error {
 // longest bounds the text, in bytes.
 func (s *stream) longest() int { return maxGrowth*len(s.answers) + maxExtra }
 
-// supports reports whether a sentence rests on the answers, as a model has decided, or else code does.
-func (s *stream) supports(d judge.Decision, read grounding.Text) bool {
-	if d.IsRead {
-		return d.IsRight() && s.evidence.SupportsLiterally(read)
+// rejected returns what keeps a sentence out of the reply, as a model has decided, or else code does.
+func (s *stream) rejected(d judge.Decision, sentence string, read grounding.Text) grounding.Claims {
+	switch {
+	case !d.IsRead:
+		return s.evidence.Rejected(read, s.said)
+	case !d.IsRight():
+		return grounding.Claims{d.Claim(sentence)}
 	}
-	return s.evidence.Supports(read, s.said)
+	return s.evidence.RejectedLiterally(read)
 }
 
 // pass passes a sentence on if it may stand in the reply, and drops it if the evidence does not support it.
@@ -272,8 +276,12 @@ func (s *stream) pass(sentence string, d judge.Decision) error {
 		return errRepeats
 	}
 	read := s.evidence.Read(line)
-	baseless := first && s.dropped > 0 && len(read.Facts) == 0 // refers to an opening that was dropped
-	if baseless || !s.supports(d, read) {
+	rejected := s.rejected(d, sentence, read)
+	if len(rejected) == 0 && first && s.dropped > 0 && len(read.Facts) == 0 { // refers to an opening that was dropped
+		rejected = grounding.Claims{{Text: strings.TrimSpace(sentence), Kind: grounding.Statement, Verdict: grounding.Undecided}}
+	}
+	if len(rejected) > 0 {
+		s.lost = append(s.lost, rejected...)
 		s.dropped++
 		if s.dropped > 1 && s.dropped > s.passed {
 			return errInvents

@@ -9,10 +9,16 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop/scripted"
+	"github.com/quartet-commerce/quartet/services/internal/grounding"
 )
 
 // mergedBy returns the text that comes of answers when a model writes a text.
 func mergedBy(t *testing.T, text string, answers ...*specialistv1.Answer) string {
+	t.Helper()
+	return merging(t, text, answers...).Text
+}
+
+func merging(t *testing.T, text string, answers ...*specialistv1.Answer) Result {
 	t.Helper()
 	in := Input{Message: "?", Language: "en", Due: time.Now().Add(time.Minute), Check: asIs, Say: func(string) {}}
 	for _, a := range answers {
@@ -20,7 +26,7 @@ func mergedBy(t *testing.T, text string, answers ...*specialistv1.Answer) string
 	}
 	step := scripted.Step{Text: text}
 	merger := New(Config{Model: scripted.New(step, step), Reserve: time.Minute, Logger: slog.New(slog.DiscardHandler)})
-	return merger.Merge(t.Context(), in).Text
+	return merger.Merge(t.Context(), in)
 }
 
 // answering returns an answer with products beside it.
@@ -87,6 +93,36 @@ func TestABadSentenceCostsNoMoreThanItself(t *testing.T) {
 	} {
 		if got := mergedBy(t, c.text, lamp, returns); got != c.want {
 			t.Errorf("%s:\n%q, want\n%q", name, got, c.want)
+		}
+	}
+}
+
+func TestTheMergeNamesWhatItDropped(t *testing.T) {
+	lamp := answering("The Dune Lamp costs 49.00 EUR and is 40 cm high. The Mesa Lamp costs 75.00 EUR.", "Dune Lamp", "Mesa Lamp")
+	returns := answering("You can return it within 30 days.")
+	for name, c := range map[string]struct{ text, want string }{
+		"nothing": {"The Dune Lamp is 49 EUR and 40 cm high, the Mesa Lamp 75 EUR. Return it within 30 days.", ""},
+		"facts of no answer": {
+			"The Dune Lamp is 49 EUR and 40 cm high. It was 99 EUR, with code LUX-5. The Mesa Lamp is 75 EUR. Return it within 30 days.", "99 EUR, LUX-5",
+		},
+		"a price of the other product": {"The Dune Lamp is 40 cm high. The Dune Lamp costs 75 EUR. The Mesa Lamp is 75 EUR. Return it within 30 days.", "75 EUR of Dune Lamp"},
+		"an opening, and what refers to it": {
+			"We have it for 99 EUR! Lovely, right? The Dune Lamp is 49 EUR and 40 cm high. The Mesa Lamp is 75 EUR. Return it within 30 days.", "99 EUR, Lovely, right?",
+		},
+	} {
+		r := merging(t, c.text, lamp, returns)
+		var got []string
+		for _, claim := range r.Lost {
+			if claim.Subject != "" {
+				claim.Text += " of " + claim.Subject
+			}
+			if claim.Start != 0 || claim.End != 0 || claim.Verdict == grounding.Supported {
+				t.Errorf("%s: %+v", name, claim)
+			}
+			got = append(got, claim.Text)
+		}
+		if got := strings.Join(got, ", "); got != c.want {
+			t.Errorf("%s: dropped %q, want %q, of %q", name, got, c.want, r.Text)
 		}
 	}
 }

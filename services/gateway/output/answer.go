@@ -46,10 +46,7 @@ func (p *Policy) answer(a *specialistv1.Answer) {
 	for i, claim := range a.GetUnsupportedClaims() {
 		a.UnsupportedClaims[i] = p.Text(claim)
 	}
-	for _, c := range a.GetDroppedClaims() {
-		c.Text = p.Text(c.GetText())
-		p.claim(c)
-	}
+	p.Dropped(a.GetDroppedClaims())
 	if proto.Size(a.GetExtension()) > maxExtension {
 		a.Extension = nil
 	}
@@ -104,6 +101,15 @@ func (p *Policy) claims(a *specialistv1.Answer) {
 		p.claim(c)
 		return false
 	})
+}
+
+// Dropped checks the words of claims that no text has, in place.
+func (p *Policy) Dropped(claims []*specialistv1.Claim) {
+	for _, c := range claims {
+		Clean(c)
+		c.Text = p.Text(c.GetText())
+		p.claim(c)
+	}
 }
 
 // claim checks the words around a claim.

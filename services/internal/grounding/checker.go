@@ -72,7 +72,8 @@ func (k *Checker) Add(sentence string) Claims {
 		if k.left() == 0 {
 			break
 		}
-		f := stated{claim: c, made: Claim{Start: c.Start + offset, End: c.end() + offset, Text: c.text, Kind: c.kind(), Verdict: Unsupported}}
+		f := stated{claim: c, made: c.made(Unsupported)}
+		f.made.Start, f.made.End = f.made.Start+offset, f.made.End+offset
 		if f.about = outline.subject(c.Start); f.about != nil {
 			f.made.Subject = f.about.id
 		}

@@ -172,9 +172,19 @@ func (t Text) claims(units map[string]bool) []claim {
 			continue
 		}
 		inRange = f.IsNumber() && f.currency == ""
-		out = append(out, claim{Fact: f, text: text[f.Start:f.End], values: f.values()})
+		out = append(out, t.claim(f))
 	}
 	return out
+}
+
+// claim returns a fact of the text as a claim.
+func (t Text) claim(f Fact) claim {
+	return claim{Fact: f, text: t.raw[f.Start:f.End], values: f.values()}
+}
+
+// made returns the claim with a verdict.
+func (c claim) made(v Verdict) Claim {
+	return Claim{Start: c.Start, End: c.end(), Text: c.text, Kind: c.kind(), Verdict: v}
 }
 
 // end returns where the claim ends in its text.

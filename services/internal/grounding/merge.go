@@ -150,18 +150,23 @@ func (s *subjects) addAnswer(raw string, facts []Fact) {
 	s.addLikely(o)
 }
 
-// Supports reports whether all that a text says rests on the evidence, or is derived from it: its facts are there, of the same
-// subjects, it denies nothing that the answers assert, and claims no action.
+// Rejected returns what keeps a text from being said: facts that neither stand in the evidence nor are derived from it, claims that are
+// true of other subjects, what the answers assert and it denies, and actions that it claims. Empty: the text rests on the evidence.
 // Amounts may be derived from those of the text before it, too.
-func (e *MergeEvidence) Supports(t, before Text) bool {
-	return e.supportsFacts(t, before) && len(e.checkStatements(t).Rejected()) == 0 && !ClaimsAction(t.raw)
+func (e *MergeEvidence) Rejected(t, before Text) Claims {
+	return slices.Concat(e.unsupportedFacts(t, before), e.checkStatements(t).Rejected(), actionsOf(t.raw, MaxChecked))
 }
 
-// SupportsLiterally reports whether the literal claims of a text rest on the evidence.
-func (e *MergeEvidence) SupportsLiterally(t Text) bool {
-	isUnknown := func(f Fact) bool { return f.Name && !f.holds(e.has) && !e.quotes(f) }
-	isLiteral := func(c Claim) bool { return c.Kind.IsLiteral() }
-	return !slices.ContainsFunc(t.Facts, isUnknown) && !slices.ContainsFunc(e.checkStatements(t).Rejected(), isLiteral) && !ClaimsAction(t.raw)
+// RejectedLiterally returns which literal claims of a text do not rest on the evidence.
+func (e *MergeEvidence) RejectedLiterally(t Text) Claims {
+	var out Claims
+	for _, f := range t.Facts {
+		if f.Name && !f.holds(e.has) && !e.quotes(f) {
+			out = append(out, t.claim(f).made(Unsupported))
+		}
+	}
+	isMeaning := func(c Claim) bool { return !c.Kind.IsLiteral() }
+	return slices.Concat(out, slices.DeleteFunc(e.checkStatements(t).Rejected(), isMeaning), actionsOf(t.raw, MaxChecked))
 }
 
 // checkStatements returns the claims of what a text says of subjects, as far as it is not in its facts alone.
@@ -180,18 +185,20 @@ func (e *MergeEvidence) checkStatements(t Text) Claims {
 	out = append(out, s.unknownName(o, claims, hasCapitalsForNames(t.shown))...)
 	for _, c := range claims {
 		if about := s.contradicts(o, c); about != nil && !d.without(c).yields(e.amounts, c) {
-			out = append(out, Claim{Start: c.Start, End: c.end(), Text: c.text, Kind: c.kind(), Subject: about.id, Verdict: Contradicted})
+			made := c.made(Contradicted)
+			made.Subject = about.id
+			out = append(out, made)
 		}
 	}
 	return out
 }
 
-// supportsFacts reports whether all facts of a text rest on the evidence, or are amounts derived from it.
-func (e *MergeEvidence) supportsFacts(t, before Text) bool {
+// unsupportedFacts returns the facts of a text that neither rest on the evidence nor are amounts derived from it.
+func (e *MergeEvidence) unsupportedFacts(t, before Text) Claims {
 	var said derivation
 	var open []claim
 	for _, f := range t.Facts {
-		c := claim{Fact: f, values: f.values()}
+		c := t.claim(f)
 		if f.holds(e.has) && !e.hasOtherUnit(f) || e.quotes(f) {
 			said.learn(c)
 		} else {
@@ -202,13 +209,15 @@ func (e *MergeEvidence) supportsFacts(t, before Text) bool {
 		said.learn(claim{Fact: f, values: f.values()})
 	}
 	open = slices.DeleteFunc(open, func(c claim) bool { return said.isQuantity(c, open) })
+	var out Claims
 	for _, c := range open {
-		if said.ruleOfMerge(e, c) == "" {
-			return false
+		if said.ruleOfMerge(e, c) != "" {
+			said.learn(c)
+			continue
 		}
-		said.learn(c)
+		out = append(out, c.made(Unsupported))
 	}
-	return true
+	return out
 }
 
 // isQuantity reports whether a claim is a number of pieces by which one of some amounts is a multiple of one that is known, and learns it:
@@ -243,7 +252,7 @@ func (e *MergeEvidence) Check(s string, known Claims) Claims {
 		if len(all) == MaxChecked {
 			break
 		}
-		claim := Claim{Start: c.Start, End: c.end(), Text: c.text, Kind: c.kind(), Verdict: Supported}
+		claim := c.made(Supported)
 		if i := slices.IndexFunc(facts, c.isSame); i >= 0 {
 			claim.Subject, claim.Verdict, claim.Sources = known[i].Subject, known[i].Verdict, known[i].Sources
 		} else if rule := said.ruleOfMerge(e, c); rule != "" {

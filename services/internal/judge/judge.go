@@ -12,11 +12,17 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
 	"github.com/quartet-commerce/quartet/services/internal/grounding"
 	"github.com/quartet-commerce/quartet/services/internal/prompt"
+	"github.com/quartet-commerce/quartet/services/internal/telemetry"
 	"github.com/quartet-commerce/quartet/services/internal/text"
 	"github.com/quartet-commerce/quartet/services/internal/usage"
 )
@@ -64,6 +70,14 @@ type Decision struct {
 // IsRight reports whether the model has read the sentence and found nothing wrong in it.
 func (d Decision) IsRight() bool { return d.IsRead && d.Why == "" }
 
+// Claim returns a sentence that is wrong as a claim without support, with the reason as its source.
+func (d Decision) Claim(sentence string) grounding.Claim {
+	return grounding.Claim{
+		Text: strings.TrimSpace(sentence), Kind: grounding.Statement, Verdict: grounding.Unsupported,
+		Sources: []grounding.Source{{Value: d.Why, Rule: grounding.RuleJudge}},
+	}
+}
+
 // output is a model's answer.
 type output struct {
 	Wrong []struct {
@@ -72,9 +86,29 @@ type output struct {
 	} `json:"wrong" jsonschema:"the sentences that must not be said"`
 }
 
+// judgments counts the outcomes of [Ask].
+var judgments = sync.OnceValue(func() metric.Int64Counter {
+	c, err := otel.Meter("github.com/quartet-commerce/quartet/services/internal/judge").Int64Counter(telemetry.MetricJudgments,
+		metric.WithDescription("Texts for which a model was asked to decide on claims, by outcome."), metric.WithUnit("{text}"))
+	if err != nil {
+		otel.Handle(err) // the counter counts nothing then
+	}
+	return c
+})
+
 // Ask asks a model. The price of its tokens may be nil. The result is that of all calls, also beside an error; nil: none was made. The
 // errors are those of [agentloop.Generate], without what the model wrote: it may be about a shopper.
 func Ask(ctx context.Context, model agentloop.Model, price *agentloop.Price, c Case) (*Verdict, *agentloop.Result, error) {
+	v, result, err := ask(ctx, model, price, c)
+	outcome := "judged"
+	if err != nil {
+		outcome = "failed"
+	}
+	judgments().Add(ctx, 1, metric.WithAttributes(attribute.String(telemetry.KeyOutcome, outcome)))
+	return v, result, err
+}
+
+func ask(ctx context.Context, model agentloop.Model, price *agentloop.Price, c Case) (*Verdict, *agentloop.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	sentences := Sentences(c.Answer)
@@ -178,13 +212,11 @@ func (v *Verdict) Decide(s string, claims grounding.Claims) grounding.Claims {
 	for i, sentence := range Sentences(s) {
 		start += strings.Index(s[start:], sentence)
 		end := start + len(sentence)
-		if why := decisions[i].Why; why != "" {
-			said := strings.TrimSpace(sentence)
-			at := start + strings.Index(sentence, said)
-			out = append(out, grounding.Claim{
-				Start: at, End: at + len(said), Text: said, Kind: grounding.Statement, Verdict: grounding.Unsupported,
-				Sources: []grounding.Source{{Value: why, Rule: grounding.RuleJudge}},
-			})
+		if decisions[i].Why != "" {
+			c := decisions[i].Claim(sentence)
+			c.Start = start + strings.Index(sentence, c.Text)
+			c.End = c.Start + len(c.Text)
+			out = append(out, c)
 		}
 		for ; next < len(claims) && claims[next].Start < end; next++ {
 			c := claims[next]

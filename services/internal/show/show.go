@@ -169,18 +169,20 @@ type claim struct {
 	Sources                []string
 }
 
-// claims are those of the reply, and those that its answers lost.
+// claims are those of the reply, and those that its answers and its merge lost.
 func claims(r *gatewayv1.AskResponse) []claim {
 	var all []claim
 	for _, c := range r.GetClaims() {
 		all = append(all, claimOf(c))
 	}
+	var dropped []*specialistv1.Claim
 	for _, result := range r.GetResults() {
-		for _, c := range result.GetAnswer().GetDroppedClaims() {
-			row := claimOf(c)
-			row.Verdict = "dropped, " + row.Verdict
-			all = append(all, row)
-		}
+		dropped = append(dropped, result.GetAnswer().GetDroppedClaims()...)
+	}
+	for _, c := range append(dropped, r.GetMerge().GetDroppedClaims()...) {
+		row := claimOf(c)
+		row.Verdict = "dropped, " + row.Verdict
+		all = append(all, row)
 	}
 	return all
 }

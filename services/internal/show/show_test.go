@@ -59,7 +59,10 @@ func turn() *gatewayv1.Turn {
 					Outcome:    &gatewayv1.AssignmentResult_Failure{Failure: &gatewayv1.Failure{Code: "UNAVAILABLE", Message: "is away"}},
 				},
 			},
-			Merge: &gatewayv1.Merge{StartTime: at(300), Duration: lasting(100)},
+			Merge: &gatewayv1.Merge{
+				StartTime: at(300), Duration: lasting(100),
+				DroppedClaims: []*specialistv1.Claim{{Text: "59 EUR", Verdict: specialistv1.ClaimVerdict_CLAIM_VERDICT_UNSUPPORTED}},
+			},
 			Claims: []*specialistv1.Claim{{
 				Text: "49 EUR", Subject: "LAMP-8", Verdict: specialistv1.ClaimVerdict_CLAIM_VERDICT_UNSUPPORTED,
 				Sources: []*specialistv1.ClaimSource{{ToolCallId: "call_1", Pointer: "/products/0/price", Value: "48 EUR"}},
@@ -85,6 +88,7 @@ The Dune Lamp costs 49 EUR.
 Claims
 unsupported   49 EUR (LAMP-8)  from call_1 /products/0/price = 48 EUR
 dropped, unsupported It is waterproof.  from judge = no result says so
+dropped, unsupported 59 EUR
 `
 	var b bytes.Buffer
 	if err := Text(&b, turn()); err != nil {

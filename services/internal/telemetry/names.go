@@ -116,6 +116,8 @@ const (
 	MetricRecordsSkipped = "quartet.records.skipped"
 	// MetricClaims counts the claims of replies by KeyClaimKind and KeyClaimVerdict.
 	MetricClaims = "quartet.claims"
+	// MetricJudgments counts texts for which a model was asked to decide on claims by KeyOutcome: judged, or failed.
+	MetricJudgments = "quartet.judgments"
 	// MetricFeedback counts feedback on turns by KeyRating.
 	MetricFeedback = "quartet.feedback"
 	// MetricRefusals counts calls that were refused because of who made them, by KeyErrorType, the reason of their status.

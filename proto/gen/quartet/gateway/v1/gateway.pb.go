@@ -986,7 +986,10 @@ type Merge struct {
 	// Version of the prompt. Empty: no model was asked.
 	PromptVersion string `protobuf:"bytes,6,opt,name=prompt_version,json=promptVersion,proto3" json:"prompt_version,omitempty"`
 	// The model calls, in their order. Empty: no model was asked.
-	ModelCalls    []*v12.ModelCall `protobuf:"bytes,7,rep,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
+	ModelCalls []*v12.ModelCall `protobuf:"bytes,7,rep,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
+	// The claims for which the model's text lost sentences, in their order, with what speaks against them. They have no place in the text.
+	// Undecided: a sentence that went on about one that was dropped before it. At most 10.
+	DroppedClaims []*v11.Claim `protobuf:"bytes,8,rep,name=dropped_claims,json=droppedClaims,proto3" json:"dropped_claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1066,6 +1069,13 @@ func (x *Merge) GetPromptVersion() string {
 func (x *Merge) GetModelCalls() []*v12.ModelCall {
 	if x != nil {
 		return x.ModelCalls
+	}
+	return nil
+}
+
+func (x *Merge) GetDroppedClaims() []*v11.Claim {
+	if x != nil {
+		return x.DroppedClaims
 	}
 	return nil
 }
@@ -4554,7 +4564,7 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\x05merge\x18\x18 \x01(\v2\x19.quartet.gateway.v1.MergeR\x05merge\x12\x14\n" +
 	"\x05muted\x18\x19 \x01(\bR\x05muted\x12?\n" +
 	"\vbudget_step\x18\x1a \x01(\x0e2\x1e.quartet.gateway.v1.BudgetStepR\n" +
-	"budgetStep\"\xd2\x02\n" +
+	"budgetStep\"\x97\x03\n" +
 	"\x05Merge\x129\n" +
 	"\n" +
 	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
@@ -4564,7 +4574,8 @@ const file_quartet_gateway_v1_gateway_proto_rawDesc = "" +
 	"\x04cost\x18\x05 \x01(\v2\x17.quartet.common.v1.CostR\x04cost\x12%\n" +
 	"\x0eprompt_version\x18\x06 \x01(\tR\rpromptVersion\x12=\n" +
 	"\vmodel_calls\x18\a \x03(\v2\x1c.quartet.common.v1.ModelCallR\n" +
-	"modelCalls\"]\n" +
+	"modelCalls\x12C\n" +
+	"\x0edropped_claims\x18\b \x03(\v2\x1c.quartet.specialist.v1.ClaimR\rdroppedClaims\"]\n" +
 	"\aHandoff\x12 \n" +
 	"\vrecommended\x18\x01 \x01(\bR\vrecommended\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x18\n" +
@@ -5006,111 +5017,112 @@ var file_quartet_gateway_v1_gateway_proto_depIdxs = []int32{
 	71,  // 29: quartet.gateway.v1.Merge.usage:type_name -> quartet.common.v1.Usage
 	72,  // 30: quartet.gateway.v1.Merge.cost:type_name -> quartet.common.v1.Cost
 	77,  // 31: quartet.gateway.v1.Merge.model_calls:type_name -> quartet.common.v1.ModelCall
-	78,  // 32: quartet.gateway.v1.AssignmentResult.assignment:type_name -> quartet.router.v1.Assignment
-	79,  // 33: quartet.gateway.v1.AssignmentResult.answer:type_name -> quartet.specialist.v1.Answer
-	11,  // 34: quartet.gateway.v1.AssignmentResult.failure:type_name -> quartet.gateway.v1.Failure
-	73,  // 35: quartet.gateway.v1.AssignmentResult.start_time:type_name -> google.protobuf.Timestamp
-	64,  // 36: quartet.gateway.v1.AssignmentResult.duration:type_name -> google.protobuf.Duration
-	80,  // 37: quartet.gateway.v1.Failure.reason:type_name -> quartet.common.v1.ErrorReason
-	6,   // 38: quartet.gateway.v1.AskStreamRequest.ask:type_name -> quartet.gateway.v1.AskRequest
-	14,  // 39: quartet.gateway.v1.AskStreamResponse.routed:type_name -> quartet.gateway.v1.Routed
-	15,  // 40: quartet.gateway.v1.AskStreamResponse.agent_started:type_name -> quartet.gateway.v1.AgentStarted
-	16,  // 41: quartet.gateway.v1.AskStreamResponse.tool_call_started:type_name -> quartet.gateway.v1.AgentToolCallStarted
-	17,  // 42: quartet.gateway.v1.AskStreamResponse.tool_call_finished:type_name -> quartet.gateway.v1.AgentToolCallFinished
-	81,  // 43: quartet.gateway.v1.AskStreamResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
-	18,  // 44: quartet.gateway.v1.AskStreamResponse.agent_finished:type_name -> quartet.gateway.v1.AgentFinished
-	7,   // 45: quartet.gateway.v1.AskStreamResponse.answer:type_name -> quartet.gateway.v1.AskResponse
-	65,  // 46: quartet.gateway.v1.Routed.decision:type_name -> quartet.router.v1.RoutingDecision
-	78,  // 47: quartet.gateway.v1.AgentStarted.assignment:type_name -> quartet.router.v1.Assignment
-	82,  // 48: quartet.gateway.v1.AgentToolCallStarted.tool_call:type_name -> quartet.specialist.v1.ToolCallStarted
-	83,  // 49: quartet.gateway.v1.AgentToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
-	10,  // 50: quartet.gateway.v1.AgentFinished.result:type_name -> quartet.gateway.v1.AssignmentResult
-	7,   // 51: quartet.gateway.v1.GetTurnResponse.turn:type_name -> quartet.gateway.v1.AskResponse
-	36,  // 52: quartet.gateway.v1.GetTurnResponse.feedback:type_name -> quartet.gateway.v1.Feedback
-	73,  // 53: quartet.gateway.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
-	73,  // 54: quartet.gateway.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
-	73,  // 55: quartet.gateway.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
-	21,  // 56: quartet.gateway.v1.ListThreadsResponse.threads:type_name -> quartet.gateway.v1.Thread
-	21,  // 57: quartet.gateway.v1.GetThreadResponse.thread:type_name -> quartet.gateway.v1.Thread
-	84,  // 58: quartet.gateway.v1.GetThreadResponse.messages:type_name -> quartet.common.v1.Message
-	4,   // 59: quartet.gateway.v1.PutStoreRequest.store:type_name -> quartet.gateway.v1.Store
-	4,   // 60: quartet.gateway.v1.PutStoreResponse.store:type_name -> quartet.gateway.v1.Store
-	4,   // 61: quartet.gateway.v1.GetStoreResponse.store:type_name -> quartet.gateway.v1.Store
-	4,   // 62: quartet.gateway.v1.ListStoresResponse.stores:type_name -> quartet.gateway.v1.Store
-	2,   // 63: quartet.gateway.v1.Feedback.rating:type_name -> quartet.gateway.v1.Rating
-	73,  // 64: quartet.gateway.v1.Feedback.create_time:type_name -> google.protobuf.Timestamp
-	36,  // 65: quartet.gateway.v1.RecordFeedbackRequest.feedback:type_name -> quartet.gateway.v1.Feedback
-	36,  // 66: quartet.gateway.v1.RecordFeedbackResponse.feedback:type_name -> quartet.gateway.v1.Feedback
-	7,   // 67: quartet.gateway.v1.Turn.reply:type_name -> quartet.gateway.v1.AskResponse
-	36,  // 68: quartet.gateway.v1.Turn.feedback:type_name -> quartet.gateway.v1.Feedback
-	73,  // 69: quartet.gateway.v1.TurnFilter.start_time:type_name -> google.protobuf.Timestamp
-	73,  // 70: quartet.gateway.v1.TurnFilter.end_time:type_name -> google.protobuf.Timestamp
-	2,   // 71: quartet.gateway.v1.TurnFilter.rating:type_name -> quartet.gateway.v1.Rating
-	40,  // 72: quartet.gateway.v1.ListTurnsRequest.filter:type_name -> quartet.gateway.v1.TurnFilter
-	39,  // 73: quartet.gateway.v1.ListTurnsResponse.turns:type_name -> quartet.gateway.v1.Turn
-	40,  // 74: quartet.gateway.v1.ExportTurnsRequest.filter:type_name -> quartet.gateway.v1.TurnFilter
-	39,  // 75: quartet.gateway.v1.ExportTurnsResponse.turn:type_name -> quartet.gateway.v1.Turn
-	73,  // 76: quartet.gateway.v1.QueryUsageRequest.start_time:type_name -> google.protobuf.Timestamp
-	73,  // 77: quartet.gateway.v1.QueryUsageRequest.end_time:type_name -> google.protobuf.Timestamp
-	3,   // 78: quartet.gateway.v1.QueryUsageRequest.groups:type_name -> quartet.gateway.v1.UsageGroup
-	47,  // 79: quartet.gateway.v1.QueryUsageResponse.sums:type_name -> quartet.gateway.v1.UsageSum
-	71,  // 80: quartet.gateway.v1.UsageSum.usage:type_name -> quartet.common.v1.Usage
-	72,  // 81: quartet.gateway.v1.UsageSum.costs:type_name -> quartet.common.v1.Cost
-	73,  // 82: quartet.gateway.v1.StreamUsageRequest.start_time:type_name -> google.protobuf.Timestamp
-	73,  // 83: quartet.gateway.v1.StreamUsageRequest.end_time:type_name -> google.protobuf.Timestamp
-	73,  // 84: quartet.gateway.v1.StreamUsageResponse.create_time:type_name -> google.protobuf.Timestamp
-	71,  // 85: quartet.gateway.v1.StreamUsageResponse.usage:type_name -> quartet.common.v1.Usage
-	72,  // 86: quartet.gateway.v1.StreamUsageResponse.cost:type_name -> quartet.common.v1.Cost
-	77,  // 87: quartet.gateway.v1.StreamUsageResponse.model_calls:type_name -> quartet.common.v1.ModelCall
-	5,   // 88: quartet.gateway.v1.GetDayBudgetResponse.budget:type_name -> quartet.gateway.v1.DayBudget
-	72,  // 89: quartet.gateway.v1.GetDayBudgetResponse.used_cost:type_name -> quartet.common.v1.Cost
-	72,  // 90: quartet.gateway.v1.GetDayBudgetResponse.reserved_cost:type_name -> quartet.common.v1.Cost
-	73,  // 91: quartet.gateway.v1.ListUnansweredQuestionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	73,  // 92: quartet.gateway.v1.ListUnansweredQuestionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	54,  // 93: quartet.gateway.v1.ListUnansweredQuestionsResponse.questions:type_name -> quartet.gateway.v1.UnansweredQuestion
-	6,   // 94: quartet.gateway.v1.GatewayService.Ask:input_type -> quartet.gateway.v1.AskRequest
-	12,  // 95: quartet.gateway.v1.GatewayService.AskStream:input_type -> quartet.gateway.v1.AskStreamRequest
-	19,  // 96: quartet.gateway.v1.GatewayService.GetTurn:input_type -> quartet.gateway.v1.GetTurnRequest
-	22,  // 97: quartet.gateway.v1.GatewayService.ListThreads:input_type -> quartet.gateway.v1.ListThreadsRequest
-	24,  // 98: quartet.gateway.v1.GatewayService.GetThread:input_type -> quartet.gateway.v1.GetThreadRequest
-	26,  // 99: quartet.gateway.v1.GatewayService.DeleteThread:input_type -> quartet.gateway.v1.DeleteThreadRequest
-	37,  // 100: quartet.gateway.v1.GatewayService.RecordFeedback:input_type -> quartet.gateway.v1.RecordFeedbackRequest
-	55,  // 101: quartet.gateway.v1.AgentService.PostAgentMessage:input_type -> quartet.gateway.v1.PostAgentMessageRequest
-	57,  // 102: quartet.gateway.v1.AgentService.MuteAssistant:input_type -> quartet.gateway.v1.MuteAssistantRequest
-	41,  // 103: quartet.gateway.v1.TurnService.ListTurns:input_type -> quartet.gateway.v1.ListTurnsRequest
-	43,  // 104: quartet.gateway.v1.TurnService.ExportTurns:input_type -> quartet.gateway.v1.ExportTurnsRequest
-	45,  // 105: quartet.gateway.v1.UsageService.QueryUsage:input_type -> quartet.gateway.v1.QueryUsageRequest
-	48,  // 106: quartet.gateway.v1.UsageService.StreamUsage:input_type -> quartet.gateway.v1.StreamUsageRequest
-	50,  // 107: quartet.gateway.v1.UsageService.GetDayBudget:input_type -> quartet.gateway.v1.GetDayBudgetRequest
-	52,  // 108: quartet.gateway.v1.UsageService.ListUnansweredQuestions:input_type -> quartet.gateway.v1.ListUnansweredQuestionsRequest
-	28,  // 109: quartet.gateway.v1.StoreService.PutStore:input_type -> quartet.gateway.v1.PutStoreRequest
-	30,  // 110: quartet.gateway.v1.StoreService.GetStore:input_type -> quartet.gateway.v1.GetStoreRequest
-	32,  // 111: quartet.gateway.v1.StoreService.ListStores:input_type -> quartet.gateway.v1.ListStoresRequest
-	34,  // 112: quartet.gateway.v1.StoreService.DeleteStore:input_type -> quartet.gateway.v1.DeleteStoreRequest
-	7,   // 113: quartet.gateway.v1.GatewayService.Ask:output_type -> quartet.gateway.v1.AskResponse
-	13,  // 114: quartet.gateway.v1.GatewayService.AskStream:output_type -> quartet.gateway.v1.AskStreamResponse
-	20,  // 115: quartet.gateway.v1.GatewayService.GetTurn:output_type -> quartet.gateway.v1.GetTurnResponse
-	23,  // 116: quartet.gateway.v1.GatewayService.ListThreads:output_type -> quartet.gateway.v1.ListThreadsResponse
-	25,  // 117: quartet.gateway.v1.GatewayService.GetThread:output_type -> quartet.gateway.v1.GetThreadResponse
-	27,  // 118: quartet.gateway.v1.GatewayService.DeleteThread:output_type -> quartet.gateway.v1.DeleteThreadResponse
-	38,  // 119: quartet.gateway.v1.GatewayService.RecordFeedback:output_type -> quartet.gateway.v1.RecordFeedbackResponse
-	56,  // 120: quartet.gateway.v1.AgentService.PostAgentMessage:output_type -> quartet.gateway.v1.PostAgentMessageResponse
-	58,  // 121: quartet.gateway.v1.AgentService.MuteAssistant:output_type -> quartet.gateway.v1.MuteAssistantResponse
-	42,  // 122: quartet.gateway.v1.TurnService.ListTurns:output_type -> quartet.gateway.v1.ListTurnsResponse
-	44,  // 123: quartet.gateway.v1.TurnService.ExportTurns:output_type -> quartet.gateway.v1.ExportTurnsResponse
-	46,  // 124: quartet.gateway.v1.UsageService.QueryUsage:output_type -> quartet.gateway.v1.QueryUsageResponse
-	49,  // 125: quartet.gateway.v1.UsageService.StreamUsage:output_type -> quartet.gateway.v1.StreamUsageResponse
-	51,  // 126: quartet.gateway.v1.UsageService.GetDayBudget:output_type -> quartet.gateway.v1.GetDayBudgetResponse
-	53,  // 127: quartet.gateway.v1.UsageService.ListUnansweredQuestions:output_type -> quartet.gateway.v1.ListUnansweredQuestionsResponse
-	29,  // 128: quartet.gateway.v1.StoreService.PutStore:output_type -> quartet.gateway.v1.PutStoreResponse
-	31,  // 129: quartet.gateway.v1.StoreService.GetStore:output_type -> quartet.gateway.v1.GetStoreResponse
-	33,  // 130: quartet.gateway.v1.StoreService.ListStores:output_type -> quartet.gateway.v1.ListStoresResponse
-	35,  // 131: quartet.gateway.v1.StoreService.DeleteStore:output_type -> quartet.gateway.v1.DeleteStoreResponse
-	113, // [113:132] is the sub-list for method output_type
-	94,  // [94:113] is the sub-list for method input_type
-	94,  // [94:94] is the sub-list for extension type_name
-	94,  // [94:94] is the sub-list for extension extendee
-	0,   // [0:94] is the sub-list for field type_name
+	76,  // 32: quartet.gateway.v1.Merge.dropped_claims:type_name -> quartet.specialist.v1.Claim
+	78,  // 33: quartet.gateway.v1.AssignmentResult.assignment:type_name -> quartet.router.v1.Assignment
+	79,  // 34: quartet.gateway.v1.AssignmentResult.answer:type_name -> quartet.specialist.v1.Answer
+	11,  // 35: quartet.gateway.v1.AssignmentResult.failure:type_name -> quartet.gateway.v1.Failure
+	73,  // 36: quartet.gateway.v1.AssignmentResult.start_time:type_name -> google.protobuf.Timestamp
+	64,  // 37: quartet.gateway.v1.AssignmentResult.duration:type_name -> google.protobuf.Duration
+	80,  // 38: quartet.gateway.v1.Failure.reason:type_name -> quartet.common.v1.ErrorReason
+	6,   // 39: quartet.gateway.v1.AskStreamRequest.ask:type_name -> quartet.gateway.v1.AskRequest
+	14,  // 40: quartet.gateway.v1.AskStreamResponse.routed:type_name -> quartet.gateway.v1.Routed
+	15,  // 41: quartet.gateway.v1.AskStreamResponse.agent_started:type_name -> quartet.gateway.v1.AgentStarted
+	16,  // 42: quartet.gateway.v1.AskStreamResponse.tool_call_started:type_name -> quartet.gateway.v1.AgentToolCallStarted
+	17,  // 43: quartet.gateway.v1.AskStreamResponse.tool_call_finished:type_name -> quartet.gateway.v1.AgentToolCallFinished
+	81,  // 44: quartet.gateway.v1.AskStreamResponse.text_delta:type_name -> quartet.specialist.v1.TextDelta
+	18,  // 45: quartet.gateway.v1.AskStreamResponse.agent_finished:type_name -> quartet.gateway.v1.AgentFinished
+	7,   // 46: quartet.gateway.v1.AskStreamResponse.answer:type_name -> quartet.gateway.v1.AskResponse
+	65,  // 47: quartet.gateway.v1.Routed.decision:type_name -> quartet.router.v1.RoutingDecision
+	78,  // 48: quartet.gateway.v1.AgentStarted.assignment:type_name -> quartet.router.v1.Assignment
+	82,  // 49: quartet.gateway.v1.AgentToolCallStarted.tool_call:type_name -> quartet.specialist.v1.ToolCallStarted
+	83,  // 50: quartet.gateway.v1.AgentToolCallFinished.tool_call:type_name -> quartet.specialist.v1.ToolCall
+	10,  // 51: quartet.gateway.v1.AgentFinished.result:type_name -> quartet.gateway.v1.AssignmentResult
+	7,   // 52: quartet.gateway.v1.GetTurnResponse.turn:type_name -> quartet.gateway.v1.AskResponse
+	36,  // 53: quartet.gateway.v1.GetTurnResponse.feedback:type_name -> quartet.gateway.v1.Feedback
+	73,  // 54: quartet.gateway.v1.Thread.create_time:type_name -> google.protobuf.Timestamp
+	73,  // 55: quartet.gateway.v1.Thread.update_time:type_name -> google.protobuf.Timestamp
+	73,  // 56: quartet.gateway.v1.Thread.expire_time:type_name -> google.protobuf.Timestamp
+	21,  // 57: quartet.gateway.v1.ListThreadsResponse.threads:type_name -> quartet.gateway.v1.Thread
+	21,  // 58: quartet.gateway.v1.GetThreadResponse.thread:type_name -> quartet.gateway.v1.Thread
+	84,  // 59: quartet.gateway.v1.GetThreadResponse.messages:type_name -> quartet.common.v1.Message
+	4,   // 60: quartet.gateway.v1.PutStoreRequest.store:type_name -> quartet.gateway.v1.Store
+	4,   // 61: quartet.gateway.v1.PutStoreResponse.store:type_name -> quartet.gateway.v1.Store
+	4,   // 62: quartet.gateway.v1.GetStoreResponse.store:type_name -> quartet.gateway.v1.Store
+	4,   // 63: quartet.gateway.v1.ListStoresResponse.stores:type_name -> quartet.gateway.v1.Store
+	2,   // 64: quartet.gateway.v1.Feedback.rating:type_name -> quartet.gateway.v1.Rating
+	73,  // 65: quartet.gateway.v1.Feedback.create_time:type_name -> google.protobuf.Timestamp
+	36,  // 66: quartet.gateway.v1.RecordFeedbackRequest.feedback:type_name -> quartet.gateway.v1.Feedback
+	36,  // 67: quartet.gateway.v1.RecordFeedbackResponse.feedback:type_name -> quartet.gateway.v1.Feedback
+	7,   // 68: quartet.gateway.v1.Turn.reply:type_name -> quartet.gateway.v1.AskResponse
+	36,  // 69: quartet.gateway.v1.Turn.feedback:type_name -> quartet.gateway.v1.Feedback
+	73,  // 70: quartet.gateway.v1.TurnFilter.start_time:type_name -> google.protobuf.Timestamp
+	73,  // 71: quartet.gateway.v1.TurnFilter.end_time:type_name -> google.protobuf.Timestamp
+	2,   // 72: quartet.gateway.v1.TurnFilter.rating:type_name -> quartet.gateway.v1.Rating
+	40,  // 73: quartet.gateway.v1.ListTurnsRequest.filter:type_name -> quartet.gateway.v1.TurnFilter
+	39,  // 74: quartet.gateway.v1.ListTurnsResponse.turns:type_name -> quartet.gateway.v1.Turn
+	40,  // 75: quartet.gateway.v1.ExportTurnsRequest.filter:type_name -> quartet.gateway.v1.TurnFilter
+	39,  // 76: quartet.gateway.v1.ExportTurnsResponse.turn:type_name -> quartet.gateway.v1.Turn
+	73,  // 77: quartet.gateway.v1.QueryUsageRequest.start_time:type_name -> google.protobuf.Timestamp
+	73,  // 78: quartet.gateway.v1.QueryUsageRequest.end_time:type_name -> google.protobuf.Timestamp
+	3,   // 79: quartet.gateway.v1.QueryUsageRequest.groups:type_name -> quartet.gateway.v1.UsageGroup
+	47,  // 80: quartet.gateway.v1.QueryUsageResponse.sums:type_name -> quartet.gateway.v1.UsageSum
+	71,  // 81: quartet.gateway.v1.UsageSum.usage:type_name -> quartet.common.v1.Usage
+	72,  // 82: quartet.gateway.v1.UsageSum.costs:type_name -> quartet.common.v1.Cost
+	73,  // 83: quartet.gateway.v1.StreamUsageRequest.start_time:type_name -> google.protobuf.Timestamp
+	73,  // 84: quartet.gateway.v1.StreamUsageRequest.end_time:type_name -> google.protobuf.Timestamp
+	73,  // 85: quartet.gateway.v1.StreamUsageResponse.create_time:type_name -> google.protobuf.Timestamp
+	71,  // 86: quartet.gateway.v1.StreamUsageResponse.usage:type_name -> quartet.common.v1.Usage
+	72,  // 87: quartet.gateway.v1.StreamUsageResponse.cost:type_name -> quartet.common.v1.Cost
+	77,  // 88: quartet.gateway.v1.StreamUsageResponse.model_calls:type_name -> quartet.common.v1.ModelCall
+	5,   // 89: quartet.gateway.v1.GetDayBudgetResponse.budget:type_name -> quartet.gateway.v1.DayBudget
+	72,  // 90: quartet.gateway.v1.GetDayBudgetResponse.used_cost:type_name -> quartet.common.v1.Cost
+	72,  // 91: quartet.gateway.v1.GetDayBudgetResponse.reserved_cost:type_name -> quartet.common.v1.Cost
+	73,  // 92: quartet.gateway.v1.ListUnansweredQuestionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	73,  // 93: quartet.gateway.v1.ListUnansweredQuestionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	54,  // 94: quartet.gateway.v1.ListUnansweredQuestionsResponse.questions:type_name -> quartet.gateway.v1.UnansweredQuestion
+	6,   // 95: quartet.gateway.v1.GatewayService.Ask:input_type -> quartet.gateway.v1.AskRequest
+	12,  // 96: quartet.gateway.v1.GatewayService.AskStream:input_type -> quartet.gateway.v1.AskStreamRequest
+	19,  // 97: quartet.gateway.v1.GatewayService.GetTurn:input_type -> quartet.gateway.v1.GetTurnRequest
+	22,  // 98: quartet.gateway.v1.GatewayService.ListThreads:input_type -> quartet.gateway.v1.ListThreadsRequest
+	24,  // 99: quartet.gateway.v1.GatewayService.GetThread:input_type -> quartet.gateway.v1.GetThreadRequest
+	26,  // 100: quartet.gateway.v1.GatewayService.DeleteThread:input_type -> quartet.gateway.v1.DeleteThreadRequest
+	37,  // 101: quartet.gateway.v1.GatewayService.RecordFeedback:input_type -> quartet.gateway.v1.RecordFeedbackRequest
+	55,  // 102: quartet.gateway.v1.AgentService.PostAgentMessage:input_type -> quartet.gateway.v1.PostAgentMessageRequest
+	57,  // 103: quartet.gateway.v1.AgentService.MuteAssistant:input_type -> quartet.gateway.v1.MuteAssistantRequest
+	41,  // 104: quartet.gateway.v1.TurnService.ListTurns:input_type -> quartet.gateway.v1.ListTurnsRequest
+	43,  // 105: quartet.gateway.v1.TurnService.ExportTurns:input_type -> quartet.gateway.v1.ExportTurnsRequest
+	45,  // 106: quartet.gateway.v1.UsageService.QueryUsage:input_type -> quartet.gateway.v1.QueryUsageRequest
+	48,  // 107: quartet.gateway.v1.UsageService.StreamUsage:input_type -> quartet.gateway.v1.StreamUsageRequest
+	50,  // 108: quartet.gateway.v1.UsageService.GetDayBudget:input_type -> quartet.gateway.v1.GetDayBudgetRequest
+	52,  // 109: quartet.gateway.v1.UsageService.ListUnansweredQuestions:input_type -> quartet.gateway.v1.ListUnansweredQuestionsRequest
+	28,  // 110: quartet.gateway.v1.StoreService.PutStore:input_type -> quartet.gateway.v1.PutStoreRequest
+	30,  // 111: quartet.gateway.v1.StoreService.GetStore:input_type -> quartet.gateway.v1.GetStoreRequest
+	32,  // 112: quartet.gateway.v1.StoreService.ListStores:input_type -> quartet.gateway.v1.ListStoresRequest
+	34,  // 113: quartet.gateway.v1.StoreService.DeleteStore:input_type -> quartet.gateway.v1.DeleteStoreRequest
+	7,   // 114: quartet.gateway.v1.GatewayService.Ask:output_type -> quartet.gateway.v1.AskResponse
+	13,  // 115: quartet.gateway.v1.GatewayService.AskStream:output_type -> quartet.gateway.v1.AskStreamResponse
+	20,  // 116: quartet.gateway.v1.GatewayService.GetTurn:output_type -> quartet.gateway.v1.GetTurnResponse
+	23,  // 117: quartet.gateway.v1.GatewayService.ListThreads:output_type -> quartet.gateway.v1.ListThreadsResponse
+	25,  // 118: quartet.gateway.v1.GatewayService.GetThread:output_type -> quartet.gateway.v1.GetThreadResponse
+	27,  // 119: quartet.gateway.v1.GatewayService.DeleteThread:output_type -> quartet.gateway.v1.DeleteThreadResponse
+	38,  // 120: quartet.gateway.v1.GatewayService.RecordFeedback:output_type -> quartet.gateway.v1.RecordFeedbackResponse
+	56,  // 121: quartet.gateway.v1.AgentService.PostAgentMessage:output_type -> quartet.gateway.v1.PostAgentMessageResponse
+	58,  // 122: quartet.gateway.v1.AgentService.MuteAssistant:output_type -> quartet.gateway.v1.MuteAssistantResponse
+	42,  // 123: quartet.gateway.v1.TurnService.ListTurns:output_type -> quartet.gateway.v1.ListTurnsResponse
+	44,  // 124: quartet.gateway.v1.TurnService.ExportTurns:output_type -> quartet.gateway.v1.ExportTurnsResponse
+	46,  // 125: quartet.gateway.v1.UsageService.QueryUsage:output_type -> quartet.gateway.v1.QueryUsageResponse
+	49,  // 126: quartet.gateway.v1.UsageService.StreamUsage:output_type -> quartet.gateway.v1.StreamUsageResponse
+	51,  // 127: quartet.gateway.v1.UsageService.GetDayBudget:output_type -> quartet.gateway.v1.GetDayBudgetResponse
+	53,  // 128: quartet.gateway.v1.UsageService.ListUnansweredQuestions:output_type -> quartet.gateway.v1.ListUnansweredQuestionsResponse
+	29,  // 129: quartet.gateway.v1.StoreService.PutStore:output_type -> quartet.gateway.v1.PutStoreResponse
+	31,  // 130: quartet.gateway.v1.StoreService.GetStore:output_type -> quartet.gateway.v1.GetStoreResponse
+	33,  // 131: quartet.gateway.v1.StoreService.ListStores:output_type -> quartet.gateway.v1.ListStoresResponse
+	35,  // 132: quartet.gateway.v1.StoreService.DeleteStore:output_type -> quartet.gateway.v1.DeleteStoreResponse
+	114, // [114:133] is the sub-list for method output_type
+	95,  // [95:114] is the sub-list for method input_type
+	95,  // [95:95] is the sub-list for extension type_name
+	95,  // [95:95] is the sub-list for extension extendee
+	0,   // [0:95] is the sub-list for field type_name
 }
 
 func init() { file_quartet_gateway_v1_gateway_proto_init() }
