@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
@@ -87,17 +86,16 @@ func newFirstPerson(reach int, starts, verbs, light, negations string) firstPers
 // ClaimsAction reports whether a sentence says in the first person that something in the shop was changed, or will be: "I have
 // cancelled your order". No tool changes anything, so no such sentence is true. It knows English, German, French and Spanish. What
 // the store did, "we have cancelled your order", may be true and is left to the evidence.
-func ClaimsAction(sentence string) bool {
+func ClaimsAction(sentence string) bool { return claimAction(text.Words(sentence)) }
+
+// claimAction reports whether the words of a sentence claim an action.
+func claimAction(words []text.Word) bool {
 	if !uses(famActions) {
 		return false
 	}
-	var words []string
-	for _, w := range text.Words(sentence) {
-		words = append(words, w.Text)
-	}
 	for i := range words {
-		for _, lang := range firstPersonsByWord()[words[i]] {
-			if lang.acts(words[i:]) && (i == 0 || !lang.negations[words[i-1]]) {
+		for _, lang := range firstPersonsByWord()[words[i].Text] {
+			if lang.acts(words[i:]) && (i == 0 || !lang.negations[words[i-1].Text]) {
 				return true
 			}
 		}
@@ -117,14 +115,14 @@ var firstPersonsByWord = sync.OnceValue(func() map[string][]firstPerson {
 })
 
 // acts reports whether words begin with a claim of an action.
-func (p firstPerson) acts(words []string) bool {
-	for _, first := range p.starts[words[0]] {
-		if len(words) <= len(first) || !slices.Equal(words[:len(first)], first) {
+func (p firstPerson) acts(words []text.Word) bool {
+	for _, first := range p.starts[words[0].Text] {
+		if len(words) <= len(first) || !slices.EqualFunc(words[:len(first)], first, isWord) {
 			continue
 		}
 		for i := len(first); i < min(len(words), len(first)+p.reach+1); i++ {
-			w := words[i]
-			isDenied := p.reach == 0 && i+1 < len(words) && p.negations[words[i+1]] // "ich storniere nicht"
+			w := words[i].Text
+			isDenied := p.reach == 0 && i+1 < len(words) && p.negations[words[i+1].Text] // "ich storniere nicht"
 			if p.negations[w] || isDenied {
 				break
 			}
@@ -136,9 +134,11 @@ func (p firstPerson) acts(words []string) bool {
 	return false
 }
 
+func isWord(w text.Word, s string) bool { return w.Text == s }
+
 // isChange reports whether a word names a change.
-func isChange(w string) bool {
-	return slices.ContainsFunc(changes, func(begin string) bool { return strings.HasPrefix(w, begin) })
+func isChange(w text.Word) bool {
+	return slices.ContainsFunc(changes, func(begin string) bool { return strings.HasPrefix(w.Text, begin) })
 }
 
 // withoutPronoun returns a Spanish infinitive without the pronoun at its end: cancelar for cancelarte.
@@ -152,14 +152,19 @@ func withoutPronoun(w string) string {
 // actionsOf returns the sentences that claim an action, at most limit.
 func actionsOf(s string, limit int) Claims {
 	var out Claims
-	end := 0
+	start := 0
 	for _, sentence := range text.SplitSentences(s) {
-		end += len(sentence)
 		if len(out) < limit && ClaimsAction(sentence) {
-			bare := strings.TrimSpace(sentence)
-			start := end - len(strings.TrimLeftFunc(sentence, unicode.IsSpace))
-			out = append(out, Claim{Start: start, End: start + len(bare), Text: bare, Kind: Action, Verdict: Unsupported})
+			out = append(out, whole(sentence, start, Action, Unsupported))
 		}
+		start += len(sentence)
 	}
 	return out
+}
+
+// whole returns a sentence at a byte of its text as a claim.
+func whole(sentence string, start int, kind Kind, v Verdict) Claim {
+	bare := strings.TrimSpace(sentence)
+	start += strings.Index(sentence, bare)
+	return Claim{Start: start, End: start + len(bare), Text: bare, Kind: kind, Verdict: v}
 }

@@ -110,7 +110,9 @@ func (k *Checker) Add(sentence string) Claims {
 	for _, r := range outline.own {
 		k.named = append(k.named, r.mentioned...)
 	}
-	others = append(others, actionsOf(s, k.left()-len(others))...)
+	if len(others) < k.left() && claimAction(outline.words) {
+		others = append(others, whole(s, 0, Action, Unsupported))
+	}
 	for i := range others {
 		others[i].Start, others[i].End = others[i].Start+offset, others[i].End+offset
 	}

@@ -93,10 +93,9 @@ func (c *clause) saysSomething() bool {
 	return slices.ContainsFunc(c.hits, func(h hit) bool { return isTopic(h.topic) })
 }
 
-// clausesOf splits a text into its clauses, but no title.
-func clausesOf(s string, titles []string) []clause {
+// clausesOf splits a text with its words into its clauses, but no title.
+func clausesOf(s string, words []text.Word, titles []string) []clause {
 	inTitle := partsOf(s, titles)
-	words := text.Words(s)
 	var out []clause
 	sentence, line, begin := 0, 0, 0
 	inBrackets := false

@@ -23,6 +23,15 @@ var adjectives = slices.Concat(
 	adjectivesOf("", -1, "low niedrig gering klein bas bajo baja reduit reducid small inferior inferieur"),
 	adjectivesOf("", 1, "high hoch hoh haut alto alta elev superior superieur"))
 
+// adjectivesByBeginning are by the first letters of their stems, in order.
+var adjectivesByBeginning = func() map[string][]adjective {
+	out := map[string][]adjective{}
+	for _, a := range adjectives {
+		out[beginningOf(a.stem)] = append(out[beginningOf(a.stem)], a)
+	}
+	return out
+}()
+
 // amountWords compare what a noun or a verb names, as in "costs less", with their signs.
 var amountWords = map[string]int64{
 	"less": -1, "weniger": -1, "moins": -1, "menos": -1, "least": -1, "wenigsten": -1,
@@ -81,7 +90,7 @@ func comparisonsOf(words []text.Word) []comparison {
 			before = words[i-1].Text
 		}
 		a := adjective{property: property(stemOf(w.Text)), sign: 1}
-		for _, known := range adjectives {
+		for _, known := range adjectivesByBeginning[beginningOf(w.Text)] {
 			if strings.HasPrefix(w.Text, known.stem) {
 				a = known
 			}
@@ -119,9 +128,12 @@ func comparisonsOf(words []text.Word) []comparison {
 			}
 			how.isMost = true
 		default:
+			if !isKnown {
+				continue
+			}
 			how.isMost = isSuperlative(ending)
 			isComparative := ending == "er" || ending == "ier" || ending == "r" || strings.HasPrefix(a.stem, "inferi") || strings.HasPrefix(a.stem, "superi")
-			if !isKnown || !how.isMost && !isComparative {
+			if !how.isMost && !isComparative {
 				continue
 			}
 		}
@@ -132,7 +144,7 @@ func comparisonsOf(words []text.Word) []comparison {
 
 // comparesWith reports whether a word is a known adjective, which an amount word before it compares.
 func comparesWith(w text.Word) bool {
-	return slices.ContainsFunc(adjectives, func(a adjective) bool { return strings.HasPrefix(w.Text, a.stem) })
+	return slices.ContainsFunc(adjectivesByBeginning[beginningOf(w.Text)], func(a adjective) bool { return strings.HasPrefix(w.Text, a.stem) })
 }
 
 // isSuperlative reports whether an adjective with an ending is one of English or German.

@@ -107,8 +107,10 @@ func (e *Evidence) hasOtherUnit(c claim) bool {
 func (e *Evidence) sources(c claim) []Source {
 	var out []Source
 	for i, f := range e.facts {
-		same := c.Matches(f)
-		if c.currency != "" {
+		var same bool
+		if c.currency == "" {
+			same = c.Matches(f)
+		} else {
 			same = (f.currency == "" || sameCurrency(c.currency, f.currency)) && f.IsNumber() && shareOne(c.values, e.values[i])
 		}
 		if !same {

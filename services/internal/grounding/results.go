@@ -61,7 +61,7 @@ func (e *Evidence) Read() {
 	}
 	e.subjects.known = strings.ToLower(all.String())
 	for _, s := range e.subjects.list {
-		if s.kind == kindProduct && len(clausesOf(s.name, nil)) > 1 {
+		if s.kind == kindProduct && len(clausesOf(s.name, text.Words(s.name), nil)) > 1 {
 			e.subjects.titles = append(e.subjects.titles, s.name)
 		}
 	}

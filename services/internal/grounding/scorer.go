@@ -24,17 +24,24 @@ var scorerFile []byte
 // scorer is a multinomial logistic regression over the concepts and words of a sentence: how likely it says each of what labels list. It
 // meets the wordings that the table of topics lacks.
 type scorer struct {
-	rows    map[uint32]int // by feature, where its weights begin: a map of slices would be work for the garbage collector
-	weights []float32      // one for each label
+	keys   []uint32 // of the features, ascending
+	starts []int32  // by the upper 16 bits of a key, the number of the first such key: most features have no weights
+	rows   []byte   // of each feature its key and its weights, a signed byte for each label, in units of scale
+	scale  float32
 }
 
 // row returns the weights of a feature. Nil: it has none.
-func (m *scorer) row(key uint32) []float32 {
-	if at, ok := m.rows[key]; ok {
-		return m.weights[at : at+len(labels)]
+func (m *scorer) row(key uint32) []byte {
+	for i, end := m.starts[key>>16], m.starts[key>>16+1]; i < end; i++ {
+		if m.keys[i] == key {
+			return m.rows[int(i)*rowSize()+4:][:len(labels)]
+		}
 	}
 	return nil
 }
+
+// rowSize is the length of a row of the file.
+func rowSize() int { return 4 + len(labels) }
 
 // labels are what a sentence may say. The last two say nothing that evidence can deny.
 var labels = strings.Fields("in_stock out_of_stock shipped delivered processing cancelled refunded can_cancel cannot_cancel can_return cannot_return " +
@@ -205,14 +212,27 @@ func hashed(parts ...string) uint32 {
 	return h
 }
 
+// maxLabels bounds the labels, so that sums need no heap.
+const maxLabels = 32
+
 // score returns the probability of each label.
 func (m *scorer) score(features []feature) []float64 {
-	out := make([]float64, len(labels))
+	sums := make([]float32, len(labels), maxLabels)
 	for _, f := range features {
+		unit := f.value * m.scale
 		for l, w := range m.row(f.key) {
-			out[l] += float64(f.value * w)
+			sums[l] += unit * float32(int8(w))
 		}
 	}
+	out := make([]float64, len(labels))
+	for l, sum := range sums {
+		out[l] = float64(sum)
+	}
+	return softmax(out)
+}
+
+// softmax turns sums into probabilities, in place.
+func softmax(out []float64) []float64 {
 	top, sum := slices.Max(out), 0.0
 	for l := range out {
 		out[l] = math.Exp(out[l] - top)
@@ -226,14 +246,15 @@ func (m *scorer) score(features []feature) []float64 {
 
 // fitted is the scorer that is built in.
 var fitted = sync.OnceValue(func() *scorer {
-	n := len(scorerFile[4:]) / (4 + len(labels))
-	m := &scorer{make(map[uint32]int, n), make([]float32, 0, n*len(labels))}
-	scale := math.Float32frombits(binary.LittleEndian.Uint32(scorerFile))
-	for row := range slices.Chunk(scorerFile[4:], 4+len(labels)) {
-		m.rows[binary.LittleEndian.Uint32(row)] = len(m.weights)
-		for _, w := range row[4:] {
-			m.weights = append(m.weights, float32(int8(w))*scale)
-		}
+	rows := scorerFile[4:]
+	m := &scorer{starts: make([]int32, 1<<16+1), rows: rows, scale: math.Float32frombits(binary.LittleEndian.Uint32(scorerFile))}
+	for row := range slices.Chunk(rows, rowSize()) {
+		key := binary.LittleEndian.Uint32(row)
+		m.keys = append(m.keys, key)
+		m.starts[key>>16+1]++
+	}
+	for i := range 1 << 16 {
+		m.starts[i+1] += m.starts[i]
 	}
 	return m
 })

@@ -102,8 +102,31 @@ func joined(sentences []labelled, r *rand.Rand) []labelled {
 	return out
 }
 
+// training is a scorer that is being fitted.
+type training struct {
+	rows    map[uint32]int // by feature, where its weights begin
+	weights []float32      // one for each label
+}
+
+func (m *training) row(key uint32) []float32 {
+	if at, ok := m.rows[key]; ok {
+		return m.weights[at : at+len(labels)]
+	}
+	return nil
+}
+
+func (m *training) score(features []feature) []float64 {
+	out := make([]float64, len(labels))
+	for _, f := range features {
+		for l, w := range m.row(f.key) {
+			out[l] += float64(f.value * w)
+		}
+	}
+	return softmax(out)
+}
+
 // fit maximises the likelihood of the labels of sentences by AdaGrad.
-func fit(sentences []labelled) *scorer {
+func fit(sentences []labelled) *training {
 	r := rand.New(rand.NewPCG(1, 2))
 	written := len(sentences)
 	sentences = append(slices.Clone(sentences), joined(sentences, r)...)
@@ -118,7 +141,7 @@ func fit(sentences []labelled) *scorer {
 			}
 		}
 	}
-	m := &scorer{rows: map[uint32]int{}}
+	m := &training{rows: map[uint32]int{}}
 	for i := range features {
 		features[i] = slices.DeleteFunc(features[i], func(f feature) bool { return seen[f.key] < leastSeen })
 		for _, f := range features[i] {
@@ -151,7 +174,7 @@ func fit(sentences []labelled) *scorer {
 }
 
 // encode writes the weights, a signed byte each.
-func (m *scorer) encode() []byte {
+func (m *training) encode() []byte {
 	var top float32
 	for _, w := range m.weights {
 		top = max(top, w, -w)

@@ -248,8 +248,7 @@ func uncompared(sentence string, start int) Claims {
 	if isOther || content < minStated || strings.HasSuffix(strings.TrimRight(stated, closers), "?") {
 		return nil
 	}
-	start += strings.Index(sentence, stated)
-	return Claims{{Start: start, End: start + len(stated), Text: stated, Kind: Statement, Verdict: Undecided}}
+	return Claims{whole(sentence, start, Statement, Undecided)}
 }
 
 // judge compares an assertion with those of the evidence. It is undecided if they say nothing of its topic and its subject.

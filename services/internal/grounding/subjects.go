@@ -280,6 +280,7 @@ var stopWords = sync.OnceValue(func() map[string]bool {
 // outline is a text in clauses.
 type outline struct {
 	raw     string
+	words   []text.Word
 	clauses []clause
 	own     []reference // what each clause names itself
 	refs    []reference // what each is about
@@ -322,7 +323,8 @@ func (o outline) subject(offset int) *subject {
 
 // outline returns the clauses of a text. One without a name of a kind goes on about that of the clause before it in its sentence.
 func (s *subjects) outline(raw string) outline {
-	clauses := clausesOf(raw, s.titles)
+	words := text.Words(raw)
+	clauses := clausesOf(raw, words, s.titles)
 	own := make([]reference, len(clauses))
 	for i := range clauses {
 		own[i] = s.naming(raw, &clauses[i])
@@ -337,7 +339,7 @@ func (s *subjects) outline(raw string) outline {
 			out[i].inherit(out[i-1])
 		}
 	}
-	return outline{raw, clauses, own, out}
+	return outline{raw, words, clauses, own, out}
 }
 
 // isRow reports whether the line of a byte is an item of a list or a row of a table.

@@ -40,6 +40,18 @@ func TestFold(t *testing.T) {
 	}
 }
 
+// A text of Latin letters folds by a table, and beside another script without it.
+func TestFoldIsTheSameForAllLatinLetters(t *testing.T) {
+	t.Parallel()
+	const other = "東"
+	for r := rune(1); r < 0x250; r++ {
+		s := "x" + string(r) + "y"
+		if got, want := text.Fold(s)+other, text.Fold(s+other); got != want {
+			t.Errorf("Fold(%q) = %q, and beside another script %q", s, got, want)
+		}
+	}
+}
+
 func TestWords(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string][]string{
