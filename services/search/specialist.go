@@ -294,7 +294,7 @@ func (s *Service) look(
 		}
 	}
 	if other := otherWords(&v.Statistics, f, in.Translation, ask); other != "" {
-		g, err := v.Search(ctx, v.Query(words, other), index.NewFilter(p.filter), p.by)
+		g, err := s.searcher.Search(ctx, v, v.Query(words, other), index.NewFilter(p.filter), p.by, &index.VectorQuery{})
 		if err != nil {
 			return outcome{}, err
 		}

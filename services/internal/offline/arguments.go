@@ -72,7 +72,7 @@ var talk = set(`one ones two three four five six zwei drei vier deux trois quatr
 	available availability left price prices priced cost costs much many how what's whats what which where is are it its it's they them there does do did you your i i'd i'm we us my hi hello hey the a an of for in on with and or
 	something anything thing things kind good nice cheap cheaper expensive best budget under over euro euros eur dollar dollars usd pounds gbp size sizes colour colours color colors come comes still also tell about like
 	interested recommend suggest give lighter heavier better bigger smaller difference between compare versus vs too than not right now today go goes well ideas idea gift gifts present presents son daughter wife husband mum mom dad friend mother father
-	similar alternative alternatives instead put add place remove delete take cart basket someone person number
+	pair pairs paar paire paires par pares similar alternative alternatives instead put add place remove delete take cart basket someone person number
 	haben hast habt ihr gibt gibts verkauft verkaufen suche suchen brauche möchte will hätte zeig zeigen bitte kostet kosten preis verfügbar vorrätig sie ihr ich es ein eine einen einem einer der die das den dem und oder mit für in unter günstig günstige etwas auch noch größe farbe euch
 	avez-vous avez vous vendez-vous y a-t-il est-ce cherche besoin veux voudrais montrez prix coûte combien disponible disponibles stock je tu il un une des les le la de du et ou avec pour en sous vendez taille couleur avoir s'il plaît plait
 	tenéis teneis tienen tienes tiene hay busco buscando necesito quiero quisiera precio cuesta cuánto cuanto disponible vendéis venden una uno unos unas el la los las de del y o con para en por favor talla color me algún alguna algo`)
@@ -158,12 +158,15 @@ func readRequest(s, toolText string) *request {
 	return r
 }
 
-// productWords are the words of a text that may name a product.
+// denials stand before what is not wanted.
+var denials = set("without ohne sans sin")
+
+// productWords are the words of a text that may name a product, or deny one.
 func productWords(s, lang string) []string {
 	var out []string
 	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" ,.?!;:()\"“”„«»¿¡", r) }) {
 		low := strings.ToLower(w)
-		if !talk[low] && !plaintext.IsStopWord(lang, low) && strings.Trim(w, "-–'’") != "" {
+		if denials[low] || !talk[low] && !plaintext.IsStopWord(lang, low) && strings.Trim(w, "-–'’") != "" {
 			out = append(out, w)
 		}
 	}

@@ -29,6 +29,9 @@ func TestArgumentsAreReadByTypeAndUnit(t *testing.T) {
 		"gants noirs en taille 9":                {lang: "fr", words: "gants noirs", args: object{"options": object{"size": "9"}}},
 		"what is your cheapest kettle?":          {words: "kettle", args: object{"sort": "price_low_to_high"}},
 		"do you have the Nimbrel Wisp 1 please?": {words: "Nimbrel Wisp 1"},
+		"a jacket without a hood":                {words: "jacket without hood"},
+		"eine Jacke ohne Kapuze":                 {lang: "de", words: "Jacke ohne Kapuze"},
+		"ein Paar Handschuhe":                    {lang: "de", words: "Handschuhe"},
 	} {
 		if want.lang == "" {
 			want.lang = "en"

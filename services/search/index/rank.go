@@ -305,8 +305,10 @@ func (q Query) reason(c Candidate) string {
 type Hit struct {
 	Candidate
 	Variants   []*catalogv1.Variant
-	VectorOnly bool // found by its meaning alone
-	Loose      bool // does not meet the words of the query
+	VectorOnly bool     // found by its meaning alone
+	Loose      bool     // does not meet the words of the query
+	unwanted   []string // that the query denies and the product has
+	faults     int      // of a query that denies something: it does not meet the words, it has what is denied
 }
 
 // Hits applies the filter to the candidates and keeps their order.

@@ -145,7 +145,7 @@ func (f *Result) Lacks(h Hit) []string {
 			out = append(out, t.Text)
 		}
 	}
-	return out
+	return append(out, h.unwanted...)
 }
 
 // DropLoose drops the hits that do not meet the words of the query.
@@ -179,6 +179,7 @@ func (h *Searcher) Search(ctx context.Context, v *View, q Query, f Filter, by ca
 		h.logger.Warn("the vector leg failed; the search goes by words", "error", err)
 		m.Leg = LegVector + LegFailed
 	}
+	out.demoteUnwanted()
 	return out, nil
 }
 
@@ -225,6 +226,7 @@ func (h *Searcher) RerankHits(ctx context.Context, text string, hits []Hit) (leg
 		hits[i] = before[at]
 		hits[i].Score = before[i].Score
 	}
+	byFaults(hits)
 	return leg
 }
 

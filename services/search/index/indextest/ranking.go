@@ -2,7 +2,9 @@ package indextest
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -202,6 +204,65 @@ func (x suite) testMarkedGiftsComeFirst(t *testing.T) {
 	}
 	if got := HitIDs(t, v, "gift", nil, catalogv1.Sort_SORT_UNSPECIFIED); !slices.Equal(got, []string{"COVER-1"}) {
 		t.Errorf("gift: %v, want what is marked as one", got)
+	}
+}
+
+func (x suite) testWhatTheQueryDeniesComesLast(t *testing.T) {
+	product := func(id, title, description, category string, cents int64) *catalogv1.Product {
+		return &catalogv1.Product{ProductId: id, Title: title, Description: description, CategoryPath: []string{category}, Variants: []*catalogv1.Variant{catalogtest.Variant("std", cents, 1)}}
+	}
+	english := []*catalogv1.Product{
+		product("LID", "Brine kettle with lid", "It boils water.", "Kettles", 1900), product("OPEN", "Dale kettle", "It boils water.", "Kettles", 2900),
+		product("SAID", "Fell kettle", "It boils water. It has no lid.", "Kettles", 3900), product("WIFI", "Holm kettle", "It has a lid, and Wi-Fi.", "Kettles", 4900),
+		product("SPARE", "Kettle lid", "A spare part.", "Spare parts", 500),
+	}
+	french := []*catalogv1.Product{
+		product("FIL", "Souris avec fil", "Elle est pour la main droite et pour la main gauche.", "Souris", 1900), product("MAIN", "Souris verticale", "Elle est pour la main droite.", "Souris", 2900),
+		product("SANS", "Souris sans fil", "Elle est pour la main droite et pour la main gauche.", "Souris", 3900),
+	}
+	for _, c := range []struct {
+		products []*catalogv1.Product
+		query    string
+		by       catalogv1.Sort
+		want     string
+	}{
+		{english, "kettle without lid", 0, "OPEN SAID | LID -without lid, SPARE -without lid, WIFI -without lid"},
+		{english, "kettle without a lid", catalogv1.Sort_SORT_PRICE_ASCENDING, "OPEN SAID | LID -without lid, WIFI -without lid"},
+		{english, "kettle without wlan", 0, "LID OPEN SAID | WIFI -without wlan"},
+		{english, "Wasserkocher ohne Deckel", 0, "OPEN SAID | LID -without lid, SPARE -without lid, WIFI -without lid"},
+		{english, "without lid", 0, "LID SPARE | "},
+		{french, "souris sans fil", 0, "MAIN SANS | FIL -sans fil"},
+	} {
+		v := x.view(t, c.products)
+		searcher := index.NewSearcher(nil, nil, slog.New(slog.DiscardHandler))
+		found, err := searcher.Search(t.Context(), v, v.Query(TestVocabulary(t), c.query), index.NewFilter(nil), c.by, &index.VectorQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var met, others []string
+		response := found.Response(c.by, 10, nil)
+		for _, h := range response.GetHits() {
+			id := h.GetProduct().GetProductId()
+			switch {
+			case !h.GetPartial():
+				met = append(met, id)
+			case slices.ContainsFunc(h.GetUnmetWords(), func(w string) bool { return strings.Contains(w, " ") }): // others lack words of the query
+				others = append(others, id+" -"+strings.Join(h.GetUnmetWords(), ","))
+			}
+		}
+		if n := len(met); int(response.GetTotalCount()) != n {
+			t.Errorf("%s: the total is %d, of %d that meet it", c.query, response.GetTotalCount(), n)
+		}
+		if len(others) > 0 && response.GetHits()[0].GetPartial() {
+			t.Errorf("%s: the first hit has what is denied", c.query)
+		}
+		if c.by == 0 {
+			slices.Sort(met)
+			slices.Sort(others)
+		}
+		if got := strings.Join(met, " ") + " | " + strings.Join(others, ", "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.query, got, c.want)
+		}
 	}
 }
 
