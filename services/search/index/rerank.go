@@ -99,7 +99,10 @@ func (f Features) Score(weights Features) float64 {
 // not meet it are marked as loose.
 func Rerank(q Query, strict []Hit, best []Candidate, f Filter, counts *GramCounts) []Hit {
 	// Those that meet the query and come late in that order stay behind.
-	behind := strict[min(bestSize, len(strict)):]
+	behind := slices.Clone(strict[min(bestSize, len(strict)):])
+	for i := range behind {
+		behind[i].Score = 0
+	}
 	ranked, features := candidates(q, strict, best, f, counts)
 	for i := range ranked {
 		ranked[i].Score = features[i].Score(Weights)

@@ -74,3 +74,22 @@ func TestKeptNGramsScoreAlikeAndAreNotCutAgain(t *testing.T) {
 		t.Errorf("%v allocations with kept n-grams, %v without", once, again)
 	}
 }
+
+// The vectors of a model of little ability must not overturn what the words say.
+func TestCombineAddsTheCosineToTheScoreByWords(t *testing.T) {
+	hits := func() []Hit {
+		return []Hit{hit(titled("A", "", 2.5, 0)), hit(titled("B", "", 1.2, 0)), hit(titled("C", "", 1.1, 0)), hit(titled("D", "", 1, 0))}
+	}
+	for name, c := range map[string]struct {
+		near []Similarity
+		want string
+	}{
+		"none has a vector":                  {nil, "A B C D "},
+		"the nearest of those that are near": {[]Similarity{{1, 0.2}, {2, 0.8}, {3, 0.9}, {0, 0.1}}, "A C D B "},
+		"one without a vector is far":        {[]Similarity{{2, 0.8}, {3, 0.1}, {0, 0.1}}, "A C B D "},
+	} {
+		if got := order(combine(hits(), c.near)); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}

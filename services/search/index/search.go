@@ -93,11 +93,38 @@ func (m *VectorQuery) join(ctx context.Context, f *Result, admits Filter) error 
 		return err
 	}
 	if f.Certain() {
-		near = slices.DeleteFunc(near, func(s Similarity) bool { return hits[s.Hit].Loose })
+		f.Hits = combine(hits, near)
+		return nil
 	}
 	slices.SortStableFunc(near, func(a, b Similarity) int { return cmp.Compare(b.Cosine, a.Cosine) })
 	f.Hits = fuse(hits, near)
 	return nil
+}
+
+// vectorWeight weighs the feature of vectors against those by words, which are fitted.
+const vectorWeight = 1
+
+// combine orders hits by the sum of their score by words and the cosine of their vector, from -1 to the highest put on a scale from 0 to 1:
+// the convex combination of Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023). A hit without a vector
+// counts as the farthest.
+func combine(hits []Hit, near []Similarity) []Hit {
+	if len(near) == 0 {
+		return hits
+	}
+	byCosine := func(a, b Similarity) int { return cmp.Compare(a.Cosine, b.Cosine) }
+	farthest, nearest := slices.MinFunc(near, byCosine).Cosine, slices.MaxFunc(near, byCosine).Cosine
+	cosines := make([]float32, len(hits))
+	for i := range cosines {
+		cosines[i] = farthest
+	}
+	for _, s := range near {
+		cosines[s.Hit] = s.Cosine
+	}
+	for i := range hits {
+		hits[i].Score += vectorWeight * float64((cosines[i]+1)/(nearest+1))
+	}
+	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+	return hits
 }
 
 // Certain reports whether the words select products, and not only the nearest ones.
