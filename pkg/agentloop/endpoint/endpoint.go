@@ -33,7 +33,7 @@ func (c Config) Validate() error {
 	case c.Model == "":
 		return fmt.Errorf("%s: Config.Model is empty", c.Provider)
 	case err != nil:
-		return fmt.Errorf("%s: Config.BaseURL is not a URL", c.Provider) // the parser's error would repeat a key within it
+		return fmt.Errorf("%s: Config.BaseURL is not a URL: want http:// or https:// and a host", c.Provider) // the parser's error would repeat a key within it
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return fmt.Errorf("%s: Config.BaseURL %q: want http:// or https:// and a host", c.Provider, u.Redacted())
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":

@@ -56,6 +56,7 @@ func TestEvalSearchMistakesAreNamed(t *testing.T) {
 		"a broken product": {setOf(t, kites+`{"product_id":`, kiteJudgments), 2, "wrong lines: 1"},
 		"no product":       {setOf(t, "", kiteJudgments), 2, "there is no line to measure"},
 		"half a leg":       {append(setOf(t, kites, kiteJudgments), "--embed-url", "http://localhost/v1"), 2, "--embed-url needs --embed-model"},
+		"no URL":           {append(setOf(t, kites, kiteJudgments), "--embed-url", "127.0.0.1:8000/v1", "--embed-model", "m"), 2, "--embed-url: embeddings: Config.BaseURL is not a URL: want http://"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, stderr := quartet(t.Context(), nil, append([]string{"eval", "search"}, c.args...)...)

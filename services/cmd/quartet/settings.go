@@ -299,7 +299,7 @@ func (l *legFlags) openRouting(cfg *suite.Config, env environment) (closeRouting
 	}
 	c, err := embed.New(ec)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usagef("--embed-url: %v", err)
 	}
 	cfg.RouteEmbedder = c
 	return c.Close, nil
@@ -317,7 +317,7 @@ func (l *legFlags) openEmbedder(cfg *suite.Config, env environment) (closeEmbedd
 		DocumentType: documents, QueryType: queries, Cache: embed.RedisCache{Redis: cfg.Redis},
 	})
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usagef("--embed-url: %v", err)
 	}
 	cfg.Search.Embedder = c
 	return c.Close, nil
@@ -338,7 +338,7 @@ func (l *legFlags) open(cfg *suite.Config, env environment) (closeLegs func() er
 			URL: l.rerankURL, Model: l.rerankModel, Key: env.get("QUARTET_RERANK_KEY"), Style: rerank.Style(l.rerankStyle),
 		})
 		if err != nil {
-			return nil, usageError{err}
+			return nil, usagef("--rerank-url: %v", err)
 		}
 		cfg.Search.Reranker, closers = c, append(closers, c.Close)
 	}

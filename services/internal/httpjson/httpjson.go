@@ -70,14 +70,14 @@ func (c *Client) Post(ctx context.Context, in, out any) error {
 		}
 		deadline, bounded := ctx.Deadline()
 		if !again || failed == maxAttempts || ctx.Err() != nil || bounded && time.Until(deadline) <= wait {
-			return fmt.Errorf("%s: attempt %d: %w", c.cfg.Provider, failed, err)
+			return fmt.Errorf("%s: %s, attempt %d: %w", c.cfg.Provider, c.cfg.BaseURL, failed, err)
 		}
 		t := time.NewTimer(wait)
 		select {
 		case <-t.C:
 		case <-ctx.Done():
 			t.Stop()
-			return fmt.Errorf("%s: %w, after: %w", c.cfg.Provider, ctx.Err(), err)
+			return fmt.Errorf("%s: %s: %w, after: %w", c.cfg.Provider, c.cfg.BaseURL, ctx.Err(), err)
 		}
 	}
 }
