@@ -27,7 +27,7 @@ func TestAReplyExplainsItsClaims(t *testing.T) {
 		"search": {Text: "The Dune Lamp costs 49 EUR.", CheckedClaims: []*specialistv1.Claim{
 			{Start: 20, End: 26, Text: "49 EUR", Kind: amount, Subject: "LAMP-8", Verdict: supported, Sources: sources},
 		}},
-		"support":    {Text: "Delivery is 5 EUR.", CheckedClaims: []*specialistv1.Claim{{Start: 12, End: 17, Text: "5 EUR", Kind: amount, Verdict: unsupported}}},
+		"support":    {Text: "Delivery is 5 EUR.", DroppedClaims: []*specialistv1.Claim{{Text: "by Monday\u202e", Kind: specialistv1.ClaimKind_CLAIM_KIND_DATE, Verdict: unsupported}}, CheckedClaims: []*specialistv1.Claim{{Start: 12, End: 17, Text: "5 EUR", Kind: amount, Verdict: unsupported}}},
 		"promotions": {Text: "You save 10 EUR."}, // of a specialist that checks nothing
 	} {
 		h.specialists[specialist].answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error { return sayAnswer(stream, a) }
@@ -51,5 +51,8 @@ func TestAReplyExplainsItsClaims(t *testing.T) {
 	if diff := cmp.Diff(map[string]int64{"amount supported": 1, "amount unsupported": 1, "amount undecided": 1},
 		m.sums(telemetry.MetricClaims, telemetry.KeyClaimKind, telemetry.KeyClaimVerdict)); diff != "" {
 		t.Errorf("metric (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int64{"support date": 1}, m.sums(telemetry.MetricClaimsDropped, telemetry.KeyAgent, telemetry.KeyClaimKind)); diff != "" {
+		t.Errorf("metric of dropped claims (-want +got):\n%s", diff)
 	}
 }

@@ -49,6 +49,7 @@ type metrics struct {
 	tokens, assignments, handoffs metric.Int64Counter
 	budgetSteps                   metric.Int64Counter
 	unrecorded, claims, feedback  metric.Int64Counter
+	dropped                       metric.Int64Counter
 }
 
 func newMetrics(meter metric.Meter) (*metrics, error) {
@@ -73,6 +74,7 @@ func newMetrics(meter metric.Meter) (*metrics, error) {
 	m.budgetSteps = counter(telemetry.MetricBudgetSteps, "{turn}", "Turns that save because the store's budget of the day runs out, by step.")
 	m.unrecorded = counter(telemetry.MetricTurnsUnrecorded, "{turn}", "Turns with a reply that could not be recorded.")
 	m.claims = counter(telemetry.MetricClaims, "{claim}", "Claims of replies, by what the evidence says of them.")
+	m.dropped = counter(telemetry.MetricClaimsDropped, "{claim}", "Claims for which texts lost sentences, by agent.")
 	m.feedback = counter(telemetry.MetricFeedback, "{feedback}", "Feedback on turns, by rating.")
 	var err error
 	m.cost, err = meter.Float64Counter(telemetry.MetricTurnCost, metric.WithUnit("{currency}"), metric.WithDescription("Cost of all model calls of turns, where it is known."))
@@ -197,10 +199,23 @@ func partsOf(reply *gatewayv1.AskResponse) []string {
 	return parts
 }
 
-// reportClaims counts the claims of a reply, and names those without support in the turn's span: where they stand, not what they say.
-func (m *metrics) reportClaims(ctx context.Context, span trace.Span, claims []*specialistv1.Claim) {
-	for _, c := range claims {
-		kind := attribute.String(telemetry.KeyClaimKind, label(c.GetKind().String(), "CLAIM_KIND_"))
+// reportClaims counts the claims of a reply and those that its texts lost, and names those without support in the turn's span: where they
+// stand, not what they say.
+func (m *metrics) reportClaims(ctx context.Context, span trace.Span, reply *gatewayv1.AskResponse) {
+	kindOf := func(c *specialistv1.Claim) attribute.KeyValue {
+		return attribute.String(telemetry.KeyClaimKind, label(c.GetKind().String(), "CLAIM_KIND_"))
+	}
+	drop := func(agent string, claims []*specialistv1.Claim) {
+		for _, c := range claims {
+			m.dropped.Add(ctx, 1, metric.WithAttributes(attribute.String(telemetry.KeyAgent, agent), kindOf(c)))
+		}
+	}
+	for _, r := range reply.GetResults() {
+		drop(r.GetAssignment().GetSpecialist(), r.GetAnswer().GetDroppedClaims())
+	}
+	drop(agentMerge, reply.GetMerge().GetDroppedClaims())
+	for _, c := range reply.GetClaims() {
+		kind := kindOf(c)
 		verdict := attribute.String(telemetry.KeyClaimVerdict, label(c.GetVerdict().String(), "CLAIM_VERDICT_"))
 		m.claims.Add(ctx, 1, metric.WithAttributes(kind, verdict))
 		if unsupported(c) {

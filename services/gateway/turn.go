@@ -126,7 +126,7 @@ func (s *Service) turn(ctx context.Context, req *gatewayv1.AskRequest, emit fano
 	watch.lap(ctx, stageMerge)
 	reply = s.reply(ctx, t, run, decision, results, merged)
 	sayHandoff(t, reply, emit)
-	s.metrics.reportClaims(ctx, span, reply.GetClaims())
+	s.metrics.reportClaims(ctx, span, reply)
 	if err := s.record(ctx, t, reply); err != nil {
 		return nil, err
 	}

@@ -116,6 +116,8 @@ const (
 	MetricRecordsSkipped = "quartet.records.skipped"
 	// MetricClaims counts the claims of replies by KeyClaimKind and KeyClaimVerdict.
 	MetricClaims = "quartet.claims"
+	// MetricClaimsDropped counts the claims for which texts lost sentences by KeyAgent, whose text it was, and KeyClaimKind.
+	MetricClaimsDropped = "quartet.claims.dropped"
 	// MetricJudgments counts texts for which a model was asked to decide on claims by KeyOutcome: judged, or failed.
 	MetricJudgments = "quartet.judgments"
 	// MetricFeedback counts feedback on turns by KeyRating.
