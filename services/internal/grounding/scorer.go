@@ -246,7 +246,10 @@ func softmax(out []float64) []float64 {
 
 // fitted is the scorer that is built in.
 var fitted = sync.OnceValue(func() *scorer {
-	rows := scorerFile[4:]
+	if len(labels) > maxLabels {
+		panic("grounding: more labels than maxLabels")
+	}
+	rows := scorerFile[4:] // ascending
 	m := &scorer{starts: make([]int32, 1<<16+1), rows: rows, scale: math.Float32frombits(binary.LittleEndian.Uint32(scorerFile))}
 	for row := range slices.Chunk(rows, rowSize()) {
 		key := binary.LittleEndian.Uint32(row)

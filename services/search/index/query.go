@@ -70,8 +70,6 @@ type Query struct {
 	// Optional are the positions of terms that affect the order of products and exclude none: the "light" of "light tent".
 	// Never all terms.
 	Optional []int
-	// unwanted are the words that the query denies.
-	unwanted []unwanted
 	// headPhrases are folded phrases that name what is wanted, the most specific first: "trail run shoe", "run shoe",
 	// "shoe", and their synonyms.
 	headPhrases []string
@@ -92,8 +90,8 @@ const longestPhrase = 2
 
 // Parse reads a query to products of these languages.
 func (x *lexicon) Parse(text string, spoken []*Language) Query {
-	ws, denied := x.cutUnwanted(withDigits(catalog.Words(text)))
-	q := Query{language: x.Language, Head: -1, unwanted: denied}
+	ws := withDigits(catalog.Words(text))
+	q := Query{language: x.Language, Head: -1}
 	content := x.contentWords(ws)
 	for i, w := range content {
 		if len(q.Terms) == maxTerms {
@@ -175,8 +173,7 @@ func (q *Query) markOptional(content, head []string) {
 	for i, w := range content {
 		last := len(head) > 0 && i == len(head)-1 && nounsAtEnd[w]
 		free := gifts[w] && (i+1 == len(content) || !giftNouns[content[i+1]])
-		isUnwanted := slices.ContainsFunc(q.unwanted, func(u unwanted) bool { return u.word == w })
-		if at := q.position(w); at >= 0 && (q.Language().words.vague[w] && !last || free || isUnwanted) && !slices.Contains(q.Optional, at) {
+		if at := q.position(w); at >= 0 && (q.Language().words.vague[w] && !last || free) && !slices.Contains(q.Optional, at) {
 			q.Optional = append(q.Optional, at)
 		}
 	}

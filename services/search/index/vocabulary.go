@@ -210,10 +210,6 @@ type wordlist struct {
 	vague map[string]bool
 	// prepositions end the noun phrase of a query: "tents for two people" are tents.
 	prepositions map[string]bool
-	// denials are prepositions before what is not wanted: "kettle without lid". namesDeny is true where names of products have them: "souris
-	// sans fil".
-	denials   map[string]bool
-	namesDeny bool
 	// qualifiers are modifiers that stand behind the noun: "jacket men waterproof" is a jacket.
 	qualifiers map[string]bool
 	// beforeAmount and afterAmount are words around a number that is a price or a size.

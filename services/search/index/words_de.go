@@ -11,7 +11,6 @@ vorrätig lieferbar verfügbar laden shop katalog hallo danke passt passend`,
 	vague: wordSet(`leicht leichte leichten leichter leichtes warm warme warmen warmer warmes bequem bequeme bequemer bequemes robust
 robuste robuster groß große großer großes klein kleine kleiner kleines kompakt kompakte neu neue neuer neues`),
 	prepositions: wordSet(`für mit ohne von vom zum zur aus bei beim auf an am im in unter über ab bis gegen um zu`),
-	denials:      wordSet("ohne"),
 	qualifiers: wordSet(`herren damen kinder männer frauen jungen mädchen unisex wasserdicht wasserdichte wasserdichter winddicht schwarz
 schwarze schwarzer weiß weiße rot rote roter blau blaue blauer grün grüne grüner grau graue grauer winter sommer`),
 	beforeAmount: wordSet(`unter über bis ab maximal höchstens mindestens größe größen etwa rund zwischen um eu`),

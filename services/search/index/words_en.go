@@ -2,7 +2,7 @@ package index
 
 // englishWords are those of an English-speaking shopper.
 var englishWords = wordlist{
-	fillers: englishFillers, vague: vague, prepositions: prepositions, denials: wordSet("without"), qualifiers: qualifiers,
+	fillers: englishFillers, vague: vague, prepositions: prepositions, qualifiers: qualifiers,
 	beforeAmount: beforeAmount, afterAmount: afterAmount, implications: implications,
 }
 

@@ -10,8 +10,6 @@ gracias hola favor recomienda recomiendas qué cuál cuáles`,
 	vague: wordSet(`ligero ligera ligeros ligeras cálido cálida cálidos cálidas cómodo cómoda cómodos cómodas resistente resistentes pequeño
 pequeña pequeños pequeñas grande grandes compacto compacta nuevo nueva práctico práctica`),
 	prepositions: wordSet(`de del para con sin en a al por bajo sobre contra desde hasta`),
-	denials:      wordSet("sin"),
-	namesDeny:    true,
 	qualifiers: wordSet(`hombre hombres mujer mujeres niño niña niños niñas impermeable impermeables negro negra blanco blanca rojo roja azul
 verde gris invierno verano unisex`),
 	beforeAmount: wordSet(`menos más máximo mínimo talla tallas número entre hasta desde eu`),

@@ -10,8 +10,6 @@ conseillez recommandez quel quelle quels quelles combien est-ce avez-vous`,
 	vague: wordSet(`léger légère légers légères chaud chaude chauds chaudes confortable confortables solide solides petit petite petits
 petites grand grande grands grandes compact compacte nouveau nouvelle robuste pratique`),
 	prepositions: wordSet(`de du des d pour avec sans en à au aux sous sur dans par contre chez`),
-	denials:      wordSet("sans"),
-	namesDeny:    true,
 	qualifiers: wordSet(`homme hommes femme femmes enfant enfants garçon fille imperméable imperméables étanche étanches noir noire blanc
 blanche rouge bleu bleue vert verte gris grise hiver été mixte`),
 	beforeAmount: wordSet(`sous moins plus maximum minimum taille tailles pointure environ entre à eu`),

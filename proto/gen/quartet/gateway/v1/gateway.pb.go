@@ -987,8 +987,8 @@ type Merge struct {
 	PromptVersion string `protobuf:"bytes,6,opt,name=prompt_version,json=promptVersion,proto3" json:"prompt_version,omitempty"`
 	// The model calls, in their order. Empty: no model was asked.
 	ModelCalls []*v12.ModelCall `protobuf:"bytes,7,rep,name=model_calls,json=modelCalls,proto3" json:"model_calls,omitempty"`
-	// The claims for which the model's text lost sentences, in their order, with what speaks against them. They have no place in the text.
-	// Undecided: a sentence that went on about one that was dropped before it. At most 10.
+	// The claims for which the model's text lost sentences, by sentence, with the reason of a model that judged them. They have no place in
+	// the text. Undecided: a sentence that went on about one that was dropped before it. At most 10.
 	DroppedClaims []*v11.Claim `protobuf:"bytes,8,rep,name=dropped_claims,json=droppedClaims,proto3" json:"dropped_claims,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
