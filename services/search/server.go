@@ -220,7 +220,7 @@ func (s *server) SearchProducts(
 		for _, l := range v.Statistics.CatalogLanguages() {
 			languages = append(languages, l.Tag)
 		}
-		f, err = s.searcher.Search(ctx, v, v.Query(s.vocabulary.Of(req.GetStoreId()), req.GetQuery()), index.NewFilter(req.GetFilter()), req.GetSort(), &m)
+		f, err = s.searcher.Search(ctx, v, v.Request(s.vocabulary.Of(req.GetStoreId()), req.GetQuery()), index.NewFilter(req.GetFilter()), req.GetSort(), &m)
 		if err == nil {
 			named, variant, err = v.Exact(ctx, id)
 		}

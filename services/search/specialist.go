@@ -282,7 +282,7 @@ func (s *Service) look(
 	} else if e != nil {
 		return named(e, variant, p), nil
 	}
-	f, err := s.searcher.Search(ctx, v, v.Query(words, p.text), index.NewFilter(p.filter), p.by, m)
+	f, err := s.searcher.Search(ctx, v, v.Request(words, p.text), index.NewFilter(p.filter), p.by, m)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -294,13 +294,13 @@ func (s *Service) look(
 		}
 	}
 	if other := otherWords(&v.Statistics, f, in.Translation, ask); other != "" {
-		g, err := s.searcher.Search(ctx, v, v.Query(words, other), index.NewFilter(p.filter), p.by, &index.VectorQuery{})
+		g, err := s.searcher.Search(ctx, v, v.Request(words, other), index.NewFilter(p.filter), p.by, &index.VectorQuery{})
 		if err != nil {
 			return outcome{}, err
 		}
 		f = f.Or(g, p.by)
 	}
-	loose := f.Loose()
+	loose, negated := f.Loose(), f.Negated()
 	f.DropLoose()
 	if n := index.SortByAttribute(f.Hits, p.by, p.attribute); n < len(f.Hits) && p.attribute != "" {
 		p.notes = append(p.notes, fmt.Sprintf("%d of these %d products say no %s; they come last.", len(f.Hits)-n, len(f.Hits), p.attribute))
@@ -311,6 +311,9 @@ func (s *Service) look(
 	var out outcome
 	if counted := f.Counted(); len(counted) > 0 {
 		out = outcome{total: len(counted), priceRange: rangeText(counted), note: shortfall(f)}
+	} else if len(negated) > 0 {
+		out.listed = negated[:min(maxNearest, len(negated))]
+		out.note = fmt.Sprintf("All products that match have what the query excludes: none is %s. These are the nearest.", quote(f.Lacks(negated[0])))
 	} else {
 		if out, err = nearestProducts(ctx, v, f, p); err != nil {
 			return outcome{}, err

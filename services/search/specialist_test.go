@@ -329,6 +329,17 @@ func TestSearchToolListsTheNearestWhenAWordIsUnknown(t *testing.T) {
 	}
 }
 
+func TestSearchToolSaysThatAllHaveWhatIsExcluded(t *testing.T) {
+	kettle := catalogtest.Described("KETTLE-9", "Brine kettle with lid", "It boils water.", "Kettles")
+	result, err := backendUnderTest{}.callTool(t, `{"query":"kettle without lid"}`, kettle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `none is "without lid"`; result.Total != 0 || len(result.Products) != 1 || !strings.Contains(result.Note, want) {
+		t.Errorf("%d in total, %d listed, note %q; want the kettle, not counted, and %q", result.Total, len(result.Products), result.Note, want)
+	}
+}
+
 func TestALookUpByIDSaysWhichOptionTheProductDoesNotHave(t *testing.T) {
 	for arguments, want := range map[string]string{
 		`{"query":"SHOE-1","options":{"size":"99"}}`:      "It does not come in size 99; there is ",

@@ -158,16 +158,23 @@ func readRequest(s, toolText string) *request {
 	return r
 }
 
-// denials stand before what is not wanted.
-var denials = set("without ohne sans sin")
+// negators stand before what a product must not have.
+var negators = set("without ohne sans sin")
 
-// productWords are the words of a text that may name a product, or deny one.
+// productWords are the words of a text that may name a product, and those that negate a part of it.
 func productWords(s, lang string) []string {
 	var out []string
+	negator := ""
 	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" ,.?!;:()\"“”„«»¿¡", r) }) {
 		low := strings.ToLower(w)
-		if denials[low] || !talk[low] && !plaintext.IsStopWord(lang, low) && strings.Trim(w, "-–'’") != "" {
-			out = append(out, w)
+		switch {
+		case negators[low]:
+			negator = w
+		case talk[low] || plaintext.IsStopWord(lang, low) || strings.Trim(w, "-–'’") == "":
+		case negator != "" && len(out) > 0:
+			out, negator = append(out, negator, w), ""
+		default:
+			out, negator = append(out, w), ""
 		}
 	}
 	return out

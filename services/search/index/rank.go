@@ -305,10 +305,9 @@ func (q Query) reason(c Candidate) string {
 type Hit struct {
 	Candidate
 	Variants   []*catalogv1.Variant
-	VectorOnly bool     // found by its meaning alone
-	Loose      bool     // does not meet the words of the query
-	unwanted   []string // that the query denies and the product has
-	faults     int      // of a query that denies something: it does not meet the words, it has what is denied
+	VectorOnly bool // found by its meaning alone
+	Loose      bool // does not meet the words of the query
+	Negated    bool // has what the query negates
 }
 
 // Hits applies the filter to the candidates and keeps their order.
@@ -339,6 +338,7 @@ func SortBy(hits []Hit, by catalogv1.Sort) {
 			return cmp.Or(cmp.Compare(y.GetAverage(), x.GetAverage()), cmp.Compare(y.GetCount(), x.GetCount()))
 		})
 	}
+	negatedLast(hits)
 }
 
 // SortByAttribute sorts hits by a numeric attribute if asked to. Those without it come last. It returns how many have it.
@@ -371,6 +371,7 @@ func SortByAttribute(hits []Hit, by catalogv1.Sort, name string) int {
 		}
 		return 0
 	})
+	negatedLast(hits)
 	return have
 }
 

@@ -98,7 +98,7 @@ func (f Features) Score(weights Features) float64 {
 // Rerank orders the hits that meet the query, which are in order, together with the best products by words. Those of the latter that do
 // not meet it are marked as loose.
 func Rerank(q Query, strict []Hit, best []Candidate, f Filter, counts *GramCounts) []Hit {
-	// Those that meet the query and come late in that order stay behind.
+	// Those that meet the query and come late in that order stay behind, unless vectors bring them forward.
 	behind := slices.Clone(strict[min(bestSize, len(strict)):])
 	for i := range behind {
 		behind[i].Score = 0

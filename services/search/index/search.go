@@ -105,14 +105,18 @@ func (m *VectorQuery) join(ctx context.Context, f *Result, admits Filter) error 
 const vectorWeight = 1
 
 // combine orders hits by the sum of their score by words and the cosine of their vector, from -1 to the highest put on a scale from 0 to 1:
-// the convex combination of Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023). A hit without a vector
-// counts as the farthest.
+// the convex combination of Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023). Hits without a vector, and
+// those that do not meet the words, count as the farthest.
 func combine(hits []Hit, near []Similarity) []Hit {
+	near = slices.DeleteFunc(near, func(s Similarity) bool { return hits[s.Hit].Loose })
 	if len(near) == 0 {
 		return hits
 	}
 	byCosine := func(a, b Similarity) int { return cmp.Compare(a.Cosine, b.Cosine) }
 	farthest, nearest := slices.MinFunc(near, byCosine).Cosine, slices.MaxFunc(near, byCosine).Cosine
+	if nearest <= -1 { // all are the opposite
+		return hits
+	}
 	cosines := make([]float32, len(hits))
 	for i := range cosines {
 		cosines[i] = farthest
@@ -164,7 +168,12 @@ func (f *Result) Loose() []Hit {
 	return slices.DeleteFunc(slices.Clone(f.Hits), func(h Hit) bool { return !h.Loose || 2*h.Terms.Len() < len(f.Query.Terms) })
 }
 
-// Lacks are the words that the hit does not have, as the shopper wrote them.
+// Negated are the hits that have what the query negates.
+func (f *Result) Negated() []Hit {
+	return slices.DeleteFunc(slices.Clone(f.Hits), func(h Hit) bool { return !h.Negated })
+}
+
+// Lacks are the words that the hit does not have, as the shopper wrote them, and what it must not have: "without lid".
 func (f *Result) Lacks(h Hit) []string {
 	var out []string
 	for i, t := range f.Query.Terms {
@@ -172,7 +181,10 @@ func (f *Result) Lacks(h Hit) []string {
 			out = append(out, t.Text)
 		}
 	}
-	return append(out, h.unwanted...)
+	if h.Negated {
+		out = append(out, f.Query.negated.phrase)
+	}
+	return out
 }
 
 // DropLoose drops the hits that do not meet the words of the query.
@@ -206,7 +218,7 @@ func (h *Searcher) Search(ctx context.Context, v *View, q Query, f Filter, by ca
 		h.logger.Warn("the vector leg failed; the search goes by words", "error", err)
 		m.Leg = LegVector + LegFailed
 	}
-	out.demoteUnwanted()
+	out.demoteNegated()
 	return out, nil
 }
 
@@ -253,7 +265,7 @@ func (h *Searcher) RerankHits(ctx context.Context, text string, hits []Hit) (leg
 		hits[i] = before[at]
 		hits[i].Score = before[i].Score
 	}
-	byFaults(hits)
+	negatedLast(hits)
 	return leg
 }
 

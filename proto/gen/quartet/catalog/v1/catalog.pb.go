@@ -934,9 +934,11 @@ type Hit struct {
 	// Reason for the hit, in words for the shopper, such as "goes with Lea 2 tent". English unless the request names a language. May be
 	// empty.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// The product does not meet the query: it lacks words, or is not the thing that they name. total_count does not count it.
+	// The product does not meet the query: it lacks words, is not the thing that they name, or has what the query negates, as in "kettle
+	// without lid". total_count does not count it.
 	Partial bool `protobuf:"varint,5,opt,name=partial,proto3" json:"partial,omitempty"`
-	// Words of the query that a partial hit lacks, as the shopper wrote them. May be empty.
+	// Words of the query that a partial hit lacks, as the shopper wrote them, and what it does have against the query: "without lid". May be
+	// empty.
 	UnmetWords    []string `protobuf:"bytes,6,rep,name=unmet_words,json=unmetWords,proto3" json:"unmet_words,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1979,7 +1981,7 @@ func (x *SearchProductsRequest) GetSortAttribute() string {
 type SearchProductsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The best hits, at most limit. In the order of relevance, a missing word demotes a product and does not exclude it, so they include
-	// partial hits. If the words match poorly and the leg "vector" took part, they
+	// partial hits. In any order, those that have what the query negates come last, of the first 500. If the words match poorly and the leg "vector" took part, they
 	// include products near in meaning; their reason says so.
 	Hits []*Hit `protobuf:"bytes,1,rep,name=hits,proto3" json:"hits,omitempty"`
 	// Number of products in the whole catalog that meet the query and the filter. Partial hits and products that are only near in
