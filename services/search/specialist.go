@@ -300,7 +300,7 @@ func (s *Service) look(
 		}
 		f = f.Or(g, p.by)
 	}
-	loose, negated := f.Loose(), f.Negated()
+	loose := f.Loose()
 	f.DropLoose()
 	if n := index.SortByAttribute(f.Hits, p.by, p.attribute); n < len(f.Hits) && p.attribute != "" {
 		p.notes = append(p.notes, fmt.Sprintf("%d of these %d products say no %s; they come last.", len(f.Hits)-n, len(f.Hits), p.attribute))
@@ -308,12 +308,12 @@ func (s *Service) look(
 	if f.More {
 		p.notes = append(p.notes, fmt.Sprintf("More products match: total and prices are of the first %d.", len(f.Counted())))
 	}
+	if len(f.Query.Negated) > 0 {
+		p.notes = append(p.notes, fmt.Sprintf("The search does not check %s; see what each product says.", quote(f.Query.Negated)))
+	}
 	var out outcome
 	if counted := f.Counted(); len(counted) > 0 {
 		out = outcome{total: len(counted), priceRange: rangeText(counted), note: shortfall(f)}
-	} else if len(negated) > 0 {
-		out.listed = negated[:min(maxNearest, len(negated))]
-		out.note = fmt.Sprintf("All products that match have what the query excludes: none is %s. These are the nearest.", quote(f.Lacks(negated[0])))
 	} else {
 		if out, err = nearestProducts(ctx, v, f, p); err != nil {
 			return outcome{}, err

@@ -164,7 +164,7 @@ var negators = set("without ohne sans sin")
 // productWords are the words of a text that may name a product, and those that negate a part of it.
 func productWords(s, lang string) []string {
 	var out []string
-	negator := ""
+	negator := "" // right before the word
 	for _, w := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" ,.?!;:()\"“”„«»¿¡", r) }) {
 		low := strings.ToLower(w)
 		switch {

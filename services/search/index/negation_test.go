@@ -1,40 +1,41 @@
 package index
 
 import (
-	"fmt"
 	"strings"
 	"testing"
-
-	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 )
 
-// The order of the last of thousands is of no use to anybody.
-func TestOnlyTheFirstHitsAreLookedThroughForWhatIsNegated(t *testing.T) {
-	lid := NewVocabulary(nil).Parse("lid")
-	f := Result{Query: Query{negated: newNegation("without lid", lid)}}
-	for i := range maxNegated + 200 {
-		f.Hits = append(f.Hits, hit(titled(fmt.Sprint("P", i), "Kettle with lid", 1, 0)))
-	}
-	f.demoteNegated()
-	if r := f.Response(0, 5, nil); r.GetTotalCount() != 0 || !r.GetMoreMatches() || !r.GetHits()[0].GetPartial() || len(f.Negated()) != maxNegated {
-		t.Errorf("%v, %d negated", r, len(f.Negated()))
-	}
-}
-
-func TestANegationKeepsItsPlaceBehindRerankedHits(t *testing.T) {
-	a, b, c := hit(titled("A", "", 3, 0)), hit(titled("B", "", 2, 0)), hit(titled("C", "", 1, 0))
-	a.Negated = true
-	hits := []Hit{a, b, c}
-	negatedLast(hits)
-	if got := order(hits); got != "B C A " || hits[2].Score > hits[1].Score {
-		t.Errorf("%s, with the score %v", got, hits[2].Score)
-	}
-}
-
-func BenchmarkNegation(b *testing.B) {
-	n := newNegation("without lid", NewVocabulary(nil).Parse("lid"))
-	e := NewEntry(&catalogv1.Product{Title: "Kettle", Description: strings.Repeat("It boils a litre of water in very little time, and has a slide. ", 30)})
-	for b.Loop() {
-		n.isIn(e)
+func TestCutNegations(t *testing.T) {
+	for query, want := range map[string]string{
+		"kettle without lid":                   "kettle | without lid",
+		"a kettle without a lid for tea":       "a kettle for tea | without lid",
+		"kettle without lid, blue":             "kettle, blue | without lid",
+		"jacket without hood men":              "jacket men | without hood",
+		"tent without footprint 2 person":      "tent 2 person | without footprint",
+		"jacket without hood and with pockets": "jacket and with pockets | without hood",
+		"kettle without lid without whistle":   "kettle | without lid, without whistle",
+		"jacket with or without hood":          "jacket with or | without hood",
+		"radio without mp3":                    "radio | without mp3",
+		"Jacke ohne Kapuze":                    "Jacke | ohne Kapuze",
+		"chaussures sans l'écran":              "chaussures | sans écran",
+		"chaqueta sin capucha roja":            "chaqueta roja | sin capucha",
+		"WITHOUT LID kettle":                   "WITHOUT LID kettle | ", // of two words
+		"jacket without hood and pockets":      "jacket without hood and pockets | ",
+		"bag without carrying case":            "bag without carrying case | ",
+		"hob without built-in extractor":       "hob without built-in extractor | ",
+		"muesli without traces of nuts":        "muesli without traces of nuts | ",
+		"biscuits sans huile de palme":         "biscuits sans huile de palme | ",
+		"souris sans fil noire":                "souris sans fil noire | ",
+		"ratón sin cable":                      "ratón sin cable | ",
+		"galletas sin azúcar":                  "galletas sin azúcar | ",
+		"tent ſans poles blue":                 "tent ſans poles blue | ",
+		"kettle without":                       "kettle without | ",
+		"Doctors Without Borders mug":          "Doctors Without Borders mug | ",
+		"":                                     " | ",
+	} {
+		wanted, negated := cutNegations(query)
+		if got := wanted + " | " + strings.Join(negated, ", "); got != want {
+			t.Errorf("%q: %q, want %q", query, got, want)
+		}
 	}
 }

@@ -70,8 +70,8 @@ type Query struct {
 	// Optional are the positions of terms that affect the order of products and exclude none: the "light" of "light tent".
 	// Never all terms.
 	Optional []int
-	// negated is what products must not have. Nil: nothing is.
-	negated *negation
+	// Negated is what products must not have, as the shopper wrote it, and what is not looked for: "without lid".
+	Negated []string
 	// headPhrases are folded phrases that name what is wanted, the most specific first: "trail run shoe", "run shoe",
 	// "shoe", and their synonyms.
 	headPhrases []string

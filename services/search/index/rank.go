@@ -307,7 +307,6 @@ type Hit struct {
 	Variants   []*catalogv1.Variant
 	VectorOnly bool // found by its meaning alone
 	Loose      bool // does not meet the words of the query
-	Negated    bool // has what the query negates
 }
 
 // Hits applies the filter to the candidates and keeps their order.
@@ -338,7 +337,6 @@ func SortBy(hits []Hit, by catalogv1.Sort) {
 			return cmp.Or(cmp.Compare(y.GetAverage(), x.GetAverage()), cmp.Compare(y.GetCount(), x.GetCount()))
 		})
 	}
-	negatedLast(hits)
 }
 
 // SortByAttribute sorts hits by a numeric attribute if asked to. Those without it come last. It returns how many have it.
@@ -371,7 +369,6 @@ func SortByAttribute(hits []Hit, by catalogv1.Sort, name string) int {
 		}
 		return 0
 	})
-	negatedLast(hits)
 	return have
 }
 

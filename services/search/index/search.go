@@ -168,21 +168,13 @@ func (f *Result) Loose() []Hit {
 	return slices.DeleteFunc(slices.Clone(f.Hits), func(h Hit) bool { return !h.Loose || 2*h.Terms.Len() < len(f.Query.Terms) })
 }
 
-// Negated are the hits that have what the query negates.
-func (f *Result) Negated() []Hit {
-	return slices.DeleteFunc(slices.Clone(f.Hits), func(h Hit) bool { return !h.Negated })
-}
-
-// Lacks are the words that the hit does not have, as the shopper wrote them, and what it must not have: "without lid".
+// Lacks are the words that the hit does not have, as the shopper wrote them.
 func (f *Result) Lacks(h Hit) []string {
 	var out []string
 	for i, t := range f.Query.Terms {
 		if !h.Terms.Has(i) {
 			out = append(out, t.Text)
 		}
-	}
-	if h.Negated {
-		out = append(out, f.Query.negated.phrase)
 	}
 	return out
 }
@@ -218,7 +210,6 @@ func (h *Searcher) Search(ctx context.Context, v *View, q Query, f Filter, by ca
 		h.logger.Warn("the vector leg failed; the search goes by words", "error", err)
 		m.Leg = LegVector + LegFailed
 	}
-	out.demoteNegated()
 	return out, nil
 }
 
@@ -265,7 +256,6 @@ func (h *Searcher) RerankHits(ctx context.Context, text string, hits []Hit) (leg
 		hits[i] = before[at]
 		hits[i].Score = before[i].Score
 	}
-	negatedLast(hits)
 	return leg
 }
 

@@ -42,7 +42,7 @@ func Run(t *testing.T, most int, open func(t *testing.T, s catalog.Store) index.
 		{"sizes", x.testSizes},
 		{"modifiers", x.testModifiers},
 		{"marked gifts come first", x.testMarkedGiftsComeFirst},
-		{"what the query negates comes last", x.testWhatTheQueryNegatesComesLast},
+		{"what the query negates is not asked for", x.testWhatTheQueryNegatesIsNotAskedFor},
 		{"typos are near in length and name", x.testTyposAreNearInLengthAndName},
 		{"order", x.testOrder},
 		{"matching all words beats matching one", x.testMatchingAllWordsBeatsMatchingOne},

@@ -934,11 +934,9 @@ type Hit struct {
 	// Reason for the hit, in words for the shopper, such as "goes with Lea 2 tent". English unless the request names a language. May be
 	// empty.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// The product does not meet the query: it lacks words, is not the thing that they name, or has what the query negates, as in "kettle
-	// without lid". total_count does not count it.
+	// The product does not meet the query: it lacks words, or is not the thing that they name. total_count does not count it.
 	Partial bool `protobuf:"varint,5,opt,name=partial,proto3" json:"partial,omitempty"`
-	// Words of the query that a partial hit lacks, as the shopper wrote them, and what it does have against the query: "without lid". May be
-	// empty.
+	// Words of the query that a partial hit lacks, as the shopper wrote them. May be empty.
 	UnmetWords    []string `protobuf:"bytes,6,rep,name=unmet_words,json=unmetWords,proto3" json:"unmet_words,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1882,7 +1880,8 @@ type SearchProductsRequest struct {
 	// Store to search. Required.
 	StoreId string `protobuf:"bytes,1,opt,name=store_id,json=storeId,proto3" json:"store_id,omitempty"`
 	// Query in plain words, at most 1,000 characters. Empty: all products that pass the filter. The id of a product finds that product
-	// first, and so does the id of a variant that has a digit, at least four characters, and that no other product has.
+	// first, and so does the id of a variant that has a digit, at least four characters, and that no other product has. A word that is
+	// negated, such as the lid in "kettle without lid", is not looked for.
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	// Conditions for all hits. Absent: none.
 	Filter *Filter `protobuf:"bytes,3,opt,name=filter,proto3" json:"filter,omitempty"`
@@ -1981,7 +1980,7 @@ func (x *SearchProductsRequest) GetSortAttribute() string {
 type SearchProductsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The best hits, at most limit. In the order of relevance, a missing word demotes a product and does not exclude it, so they include
-	// partial hits. In any order, those that have what the query negates come last, of the first 500. If the words match poorly and the leg "vector" took part, they
+	// partial hits. If the words match poorly and the leg "vector" took part, they
 	// include products near in meaning; their reason says so.
 	Hits []*Hit `protobuf:"bytes,1,rep,name=hits,proto3" json:"hits,omitempty"`
 	// Number of products in the whole catalog that meet the query and the filter. Partial hits and products that are only near in
