@@ -125,6 +125,32 @@ var englishWordsTranslated = sync.OnceValue(func() map[string]bool {
 	return out
 })
 
+// englishSpellings are the English words of the dictionaries and synonyms as they are spelled.
+var englishSpellings = sync.OnceValue(func() map[string]bool {
+	out := make(map[string]bool)
+	add := func(phrases []string) {
+		for _, phrase := range phrases {
+			for _, w := range catalog.Words(phrase) {
+				out[w] = true
+			}
+		}
+	}
+	for _, d := range dictionaries() {
+		for _, meanings := range d.exact {
+			add(meanings)
+		}
+	}
+	for _, group := range synonymGroups()[English.Tag] {
+		add(group)
+	}
+	return out
+})
+
+// isSpelled reports whether a word is one of the dictionary's, and only shares its stem with an English one: Jacke, jack.
+func (d *dictionary) isSpelled(w string) bool {
+	return d.exact[text.Fold(w)] != nil && !englishSpellings()[w] && !englishSpellings()[strings.TrimSuffix(w, "s")]
+}
+
 // dictionariesOf returns the dictionaries of a catalog's languages, by which English queries to it are translated. Nil: most of its
 // products are in English.
 func dictionariesOf(spoken []*Language) []*dictionary {
@@ -207,7 +233,7 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 	var out, phrase []string
 	folded := d.folded(ws)
 	isForeign := func(w string) bool {
-		return len(w) > 1 && !isEnglish(w) && !d.ambiguous[w] && !d.ambiguous[strings.TrimSuffix(w, "s")]
+		return len(w) > 1 && (!isEnglish(w) || d.isSpelled(w)) && !d.ambiguous[w] && !d.ambiguous[strings.TrimSuffix(w, "s")]
 	}
 	foreign := func(ws ...string) {
 		if slices.ContainsFunc(ws, isForeign) {

@@ -24,6 +24,11 @@ func TestQueriesToEnglishProductsAreTranslated(t *testing.T) {
 		"mochila impermeable para niños":  "waterproof backpack children",
 		"TECLADO INALAMBRICO":             "wireless keyboard",
 		"lampara para el escritorio":      "lamp desk",
+		"Jacke":                           "jacket", // its English stem is that of jack
+		"Lampe":                           "lamp",
+		"tente":                           "tent",
+		"photos":                          "photos",
+		"tickets":                         "tickets",
 		"garden hose":                     "garden hose",
 		"handy mixer":                     "handy mixer",
 		"kingston micro sd":               "kingston micro sd",
