@@ -221,6 +221,7 @@ func (c *conversation) products(r result, o map[string]any) string {
 	case r.name == similar || !has(o, "total"):
 	case readRequest(c.ask, "").unordered:
 		head = c.say("unordered")
+	case str(o, "total") != "0" && strings.HasPrefix(str(o, "note"), "The search does not check"): // "kettle without lid"
 	case str(o, "total") == "0" || has(o, "note") || colour != "" && !words(colour).MatchString(string(wire.Encode(o["products"]))):
 		head = c.say("near")
 	default:

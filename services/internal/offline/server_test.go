@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -107,6 +108,33 @@ func collectStream(t *testing.T, c *openai.Client, req openai.ChatCompletionRequ
 				k.Function.Name += d.Function.Name
 				k.Function.Arguments += d.Function.Arguments
 			}
+		}
+	}
+}
+
+// What no search has checked is neither claimed nor denied.
+func TestProductsAreOfferedIfANegationWasNotChecked(t *testing.T) {
+	result := `{"total":1,"note":"%s","products":[{"product_id":"J1","title":"Fell jacket","price":"49.00 EUR"}]}`
+	for note, want := range map[string]string{
+		`The search does not check \"without hood\"; see what each product says.`: "These may suit:\n- Fell jacket",
+		`None is waterproof.`: "Nothing fits all of that. The nearest:\n- Fell jacket",
+	} {
+		got, err := newClient(t).CreateChatCompletion(t.Context(), openai.ChatCompletionRequest{
+			Model: ModelFast,
+			Messages: []openai.ChatCompletionMessage{
+				{Role: "user", Content: "a jacket without a hood?"},
+				{Role: "assistant", ToolCalls: []openai.ToolCall{{ID: "c1", Type: "function", Function: openai.FunctionCall{Name: "search_catalog", Arguments: `{"query":"jacket without hood"}`}}}},
+				{Role: "tool", ToolCallID: "c1", Content: fmt.Sprintf(result, note)},
+			},
+			Tools: []openai.Tool{{Type: "function", Function: &openai.FunctionDefinition{
+				Name: "search_catalog", Parameters: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"}},"required":["query"]}`),
+			}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := got.Choices[0].Message.Content; !strings.HasPrefix(text, want) {
+			t.Errorf("%s: %q, want %q", note, text, want)
 		}
 	}
 }
