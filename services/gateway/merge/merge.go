@@ -128,11 +128,7 @@ func (m *Merger) Merge(ctx context.Context, in Input) Result {
 	s := &stream{evidence: evidence, judged: in.Judge}
 	r := m.text(ctx, in, s, sections)
 	r.Claims = s.verdict.Decide(r.Text, evidence.Check(r.Text, known))
-	for _, c := range s.lost {
-		c.Start, c.End = 0, 0
-		r.Lost = append(r.Lost, c)
-	}
-	r.Began, r.Took = began, time.Since(began)
+	r.Lost, r.Began, r.Took = s.lost, began, time.Since(began)
 	return r
 }
 

@@ -247,7 +247,7 @@ func (s *stream) rejected(d judge.Decision, sentence string, read grounding.Text
 	case !d.IsRead:
 		return s.evidence.Rejected(read, s.said)
 	case !d.IsRight():
-		return grounding.Claims{d.Claim(sentence)}
+		return grounding.Claims{d.Claim(sentence, 0)}
 	}
 	return s.evidence.RejectedLiterally(read)
 }
@@ -278,10 +278,10 @@ func (s *stream) pass(sentence string, d judge.Decision) error {
 	read := s.evidence.Read(line)
 	rejected := s.rejected(d, sentence, read)
 	if len(rejected) == 0 && first && s.dropped > 0 && len(read.Facts) == 0 { // refers to an opening that was dropped
-		rejected = grounding.Claims{{Text: strings.TrimSpace(sentence), Kind: grounding.Statement, Verdict: grounding.Undecided}}
+		rejected = grounding.Claims{grounding.SentenceClaim(sentence, 0, grounding.Statement, grounding.Undecided)}
 	}
 	if len(rejected) > 0 {
-		s.lost = append(s.lost, rejected...)
+		s.lost = append(s.lost, rejected.WithoutPlaces()...)
 		s.dropped++
 		if s.dropped > 1 && s.dropped > s.passed {
 			return errInvents

@@ -155,15 +155,15 @@ func actionsOf(s string, limit int) Claims {
 	start := 0
 	for _, sentence := range text.SplitSentences(s) {
 		if len(out) < limit && ClaimsAction(sentence) {
-			out = append(out, whole(sentence, start, Action, Unsupported))
+			out = append(out, SentenceClaim(sentence, start, Action, Unsupported))
 		}
 		start += len(sentence)
 	}
 	return out
 }
 
-// whole returns a sentence at a byte of its text as a claim.
-func whole(sentence string, start int, kind Kind, v Verdict) Claim {
+// SentenceClaim returns a sentence at a byte of its text as a claim, without the space around it.
+func SentenceClaim(sentence string, start int, kind Kind, v Verdict) Claim {
 	bare := strings.TrimSpace(sentence)
 	start += strings.Index(sentence, bare)
 	return Claim{Start: start, End: start + len(bare), Text: bare, Kind: kind, Verdict: v}

@@ -111,7 +111,7 @@ func (k *Checker) Add(sentence string) Claims {
 		k.named = append(k.named, r.mentioned...)
 	}
 	if len(others) < k.left() && claimAction(outline.words) {
-		others = append(others, whole(s, 0, Action, Unsupported))
+		others = append(others, SentenceClaim(s, 0, Action, Unsupported))
 	}
 	for i := range others {
 		others[i].Start, others[i].End = others[i].Start+offset, others[i].End+offset

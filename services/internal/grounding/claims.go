@@ -84,6 +84,15 @@ func (c Claims) Rejected() Claims {
 	return slices.DeleteFunc(slices.Clone(c), func(c Claim) bool { return c.Verdict != Contradicted && c.Verdict != Unsupported })
 }
 
+// WithoutPlaces returns the claims of a text that is gone.
+func (c Claims) WithoutPlaces() Claims {
+	out := slices.Clone(c)
+	for i := range out {
+		out[i].Start, out[i].End = 0, 0
+	}
+	return out
+}
+
 // Count returns how many claims have a verdict.
 func (c Claims) Count(v Verdict) int {
 	n := 0

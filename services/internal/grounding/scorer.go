@@ -212,21 +212,14 @@ func hashed(parts ...string) uint32 {
 	return h
 }
 
-// maxLabels bounds the labels, so that sums need no heap.
-const maxLabels = 32
-
 // score returns the probability of each label.
 func (m *scorer) score(features []feature) []float64 {
-	sums := make([]float32, len(labels), maxLabels)
+	out := make([]float64, len(labels))
 	for _, f := range features {
 		unit := f.value * m.scale
 		for l, w := range m.row(f.key) {
-			sums[l] += unit * float32(int8(w))
+			out[l] += float64(unit * float32(int8(w)))
 		}
-	}
-	out := make([]float64, len(labels))
-	for l, sum := range sums {
-		out[l] = float64(sum)
 	}
 	return softmax(out)
 }
@@ -246,9 +239,6 @@ func softmax(out []float64) []float64 {
 
 // fitted is the scorer that is built in.
 var fitted = sync.OnceValue(func() *scorer {
-	if len(labels) > maxLabels {
-		panic("grounding: more labels than maxLabels")
-	}
 	rows := scorerFile[4:] // ascending
 	m := &scorer{starts: make([]int32, 1<<16+1), rows: rows, scale: math.Float32frombits(binary.LittleEndian.Uint32(scorerFile))}
 	for row := range slices.Chunk(rows, rowSize()) {

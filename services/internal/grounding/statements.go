@@ -248,7 +248,7 @@ func uncompared(sentence string, start int) Claims {
 	if isOther || content < minStated || strings.HasSuffix(strings.TrimRight(stated, closers), "?") {
 		return nil
 	}
-	return Claims{whole(sentence, start, Statement, Undecided)}
+	return Claims{SentenceClaim(sentence, start, Statement, Undecided)}
 }
 
 // judge compares an assertion with those of the evidence. It is undecided if they say nothing of its topic and its subject.

@@ -70,12 +70,11 @@ type Decision struct {
 // IsRight reports whether the model has read the sentence and found nothing wrong in it.
 func (d Decision) IsRight() bool { return d.IsRead && d.Why == "" }
 
-// Claim returns a sentence that is wrong as a claim without support, with the reason as its source.
-func (d Decision) Claim(sentence string) grounding.Claim {
-	return grounding.Claim{
-		Text: strings.TrimSpace(sentence), Kind: grounding.Statement, Verdict: grounding.Unsupported,
-		Sources: []grounding.Source{{Value: d.Why, Rule: grounding.RuleJudge}},
-	}
+// Claim returns a sentence at a byte of its text, which is wrong, as a claim without support, with the reason as its source.
+func (d Decision) Claim(sentence string, start int) grounding.Claim {
+	c := grounding.SentenceClaim(sentence, start, grounding.Statement, grounding.Unsupported)
+	c.Sources = []grounding.Source{{Value: d.Why, Rule: grounding.RuleJudge}}
+	return c
 }
 
 // output is a model's answer.
@@ -213,10 +212,7 @@ func (v *Verdict) Decide(s string, claims grounding.Claims) grounding.Claims {
 		start += strings.Index(s[start:], sentence)
 		end := start + len(sentence)
 		if decisions[i].Why != "" {
-			c := decisions[i].Claim(sentence)
-			c.Start = start + strings.Index(sentence, c.Text)
-			c.End = c.Start + len(c.Text)
-			out = append(out, c)
+			out = append(out, decisions[i].Claim(sentence, start))
 		}
 		for ; next < len(claims) && claims[next].Start < end; next++ {
 			c := claims[next]

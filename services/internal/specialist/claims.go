@@ -111,10 +111,7 @@ func (c *claimChecker) carryOut(start int, sentence string, rejected grounding.C
 	rejected = slices.DeleteFunc(rejected, func(claim grounding.Claim) bool {
 		return c.action(claim.Kind) == specialistv1.ClaimAction_CLAIM_ACTION_PASS
 	})
-	for _, claim := range rejected {
-		claim.Start, claim.End = 0, 0
-		c.lost = append(c.lost, claim)
-	}
+	c.lost = append(c.lost, rejected.WithoutPlaces()...)
 	allowed = sentence
 	for _, claim := range slices.Backward(rejected) { // from the end, so that the places of the others stay
 		action := c.action(claim.Kind)
