@@ -16,11 +16,8 @@ import (
 // "creme brulee", "Straße" becomes "strasse", "don’t" becomes "dont". White space and other punctuation stay. The result
 // is valid UTF-8, and folding it again changes nothing.
 func Fold(s string) string {
-	switch {
-	case isFolded(s):
+	if isFolded(s) {
 		return s
-	case isASCII(s):
-		return apostrophes.Replace(strings.ToLower(s))
 	}
 	if folded, ok := foldLatin(s); ok {
 		return folded
@@ -77,9 +74,6 @@ func fold(s string) string {
 	return norm.NFC.String(b.String())
 }
 
-// apostrophes removes the apostrophes of ASCII.
-var apostrophes = strings.NewReplacer("'", "", "`", "")
-
 // unaccented are lower-case letters that Unicode does not decompose.
 var unaccented = map[rune]string{
 	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th", 'ı': "i",
@@ -89,15 +83,6 @@ var unaccented = map[rune]string{
 func isFolded(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' || c == '\'' || c == '`' {
-			return false
-		}
-	}
-	return true
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
 			return false
 		}
 	}
