@@ -18,11 +18,12 @@ var negatingLanguages = map[string]*Language{"without": English, "ohne": Languag
 // without lid", is no term: it would put those first that have it. Query.Negated has it.
 func (v *View) Request(vocabulary *Vocabulary, text string) Query {
 	wanted, negated := cutNegations(text)
-	if q := v.Query(vocabulary, wanted); len(q.Terms) > 0 {
-		q.Negated = negated
-		return q
+	q := v.Query(vocabulary, wanted)
+	if len(q.Terms) == 0 && len(negated) > 0 { // it wants nothing else
+		return v.Query(vocabulary, text)
 	}
-	return v.Query(vocabulary, text)
+	q.Negated = negated
+	return q
 }
 
 // cutNegations takes out of a query each negation of one word. Of "without carrying case" the scope is not sure, and "sans fil" is what

@@ -140,7 +140,7 @@ func (f Result) Or(g Result, by catalogv1.Sort) Result {
 	for i := range f.Hits {
 		f.Hits[i].Score = score[f.Hits[i].ID()]
 	}
-	slices.SortStableFunc(f.Hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+	sortHits(f.Hits)
 	SortBy(f.Hits, by)
 	return f
 }

@@ -127,12 +127,17 @@ func combine(hits []Hit, near []Similarity) []Hit {
 	for i := range hits {
 		hits[i].Score += vectorWeight * float64((cosines[i]+1)/(nearest+1))
 	}
-	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+	sortHits(hits)
 	return hits
 }
 
 // Certain reports whether the words select products, and not only the nearest ones.
 func (f *Result) Certain() bool { return f.matched && !f.Partial && !f.Mentioned }
+
+// sortHits orders hits by score; equal ones stay in order.
+func sortHits(hits []Hit) {
+	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+}
 
 // fuse orders hits by reciprocal rank fusion over both legs. hits has the hits by words first, in order, and then those that
 // only vectors found. A hit of neither leg is dropped.
@@ -150,7 +155,7 @@ func fuse(hits []Hit, near []Similarity) []Hit {
 		hits[l.Hit].Score += retrieval.Fused(rank)
 	}
 	hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Score == 0 })
-	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.Score, a.Score) })
+	sortHits(hits)
 	return hits
 }
 

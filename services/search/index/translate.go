@@ -2,6 +2,7 @@ package index
 
 import (
 	_ "embed"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -113,35 +114,37 @@ func (d *dictionary) folded(ws []string) []string {
 // englishWordsTranslated are the stems of the English words of the dictionaries.
 var englishWordsTranslated = sync.OnceValue(func() map[string]bool {
 	out := make(map[string]bool)
+	for w := range meaningWords() {
+		out[English.Stem(w)] = true
+	}
+	return out
+})
+
+// meaningWords are the English words of the dictionaries as they are spelled.
+var meaningWords = sync.OnceValue(func() map[string]bool {
+	out := make(map[string]bool)
 	for _, d := range dictionaries() {
 		for _, meanings := range d.exact {
-			for _, phrase := range meanings {
-				for _, w := range catalog.Words(phrase) {
-					out[English.Stem(w)] = true
-				}
-			}
+			addWords(out, meanings)
 		}
 	}
 	return out
 })
 
+// addWords adds the words of phrases to a set.
+func addWords(to map[string]bool, phrases []string) {
+	for _, phrase := range phrases {
+		for _, w := range catalog.Words(phrase) {
+			to[w] = true
+		}
+	}
+}
+
 // englishSpellings are the English words of the dictionaries and synonyms as they are spelled.
 var englishSpellings = sync.OnceValue(func() map[string]bool {
-	out := make(map[string]bool)
-	add := func(phrases []string) {
-		for _, phrase := range phrases {
-			for _, w := range catalog.Words(phrase) {
-				out[w] = true
-			}
-		}
-	}
-	for _, d := range dictionaries() {
-		for _, meanings := range d.exact {
-			add(meanings)
-		}
-	}
+	out := maps.Clone(meaningWords())
 	for _, group := range synonymGroups()[English.Tag] {
-		add(group)
+		addWords(out, group)
 	}
 	return out
 })
