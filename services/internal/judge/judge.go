@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -87,12 +86,8 @@ type output struct {
 
 // judgments counts the outcomes of [Ask].
 var judgments = sync.OnceValue(func() metric.Int64Counter {
-	c, err := otel.Meter("github.com/quartet-commerce/quartet/services/internal/judge").Int64Counter(telemetry.MetricJudgments,
-		metric.WithDescription("Texts for which a model was asked to decide on claims, by outcome."), metric.WithUnit("{text}"))
-	if err != nil {
-		otel.Handle(err) // the counter counts nothing then
-	}
-	return c
+	return telemetry.Counter("github.com/quartet-commerce/quartet/services/internal/judge", telemetry.MetricJudgments, "{text}",
+		"Texts for which a model was asked to decide on claims, by outcome.")
 })
 
 // Ask asks a model. The price of its tokens may be nil. The result is that of all calls, also beside an error; nil: none was made. The

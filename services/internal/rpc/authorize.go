@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"google.golang.org/grpc"
@@ -179,12 +178,7 @@ func (c DialConfig) bearer(ctx context.Context) string {
 type refusalCounter struct{ counter metric.Int64Counter }
 
 func newRefusalCounter() refusalCounter {
-	c, err := otel.Meter(instrumentation).Int64Counter(telemetry.MetricRefusals,
-		metric.WithDescription("Calls refused because of who makes them."), metric.WithUnit("{call}"))
-	if err != nil {
-		otel.Handle(err) // the counter counts nothing then
-	}
-	return refusalCounter{c}
+	return refusalCounter{telemetry.Counter(instrumentation, telemetry.MetricRefusals, "{call}", "Calls refused because of who makes them.")}
 }
 
 func (r refusalCounter) count(ctx context.Context, st *status.Status) {

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"sync"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -23,12 +22,8 @@ var skipped struct {
 
 // skippedCounter counts the reads of records that cannot be decoded.
 var skippedCounter = sync.OnceValue(func() metric.Int64Counter {
-	c, err := otel.Meter("github.com/quartet-commerce/quartet/services/internal/state").Int64Counter(telemetry.MetricRecordsSkipped,
-		metric.WithDescription("Reads of stored records that cannot be decoded."), metric.WithUnit("{record}"))
-	if err != nil {
-		otel.Handle(err) // the counter counts nothing then
-	}
-	return c
+	return telemetry.Counter("github.com/quartet-commerce/quartet/services/internal/state", telemetry.MetricRecordsSkipped, "{record}",
+		"Reads of stored records that cannot be decoded.")
 })
 
 // SkipRecord reports a stored record that cannot be decoded and that its reader passes over, so that the others of its store can be
