@@ -54,7 +54,7 @@ func examples(t *testing.T, v *snapshot, set, file string) []example {
 	vocabulary := index.NewVocabulary(nil)
 	var out []example
 	for _, q := range queries {
-		parsed := v.view().Query(vocabulary, q.Text)
+		parsed := v.view().Request(vocabulary, q.Text)
 		e := example{set: set, grades: q.Grades}
 		e.hits, e.features, err = v.view().Candidates(t.Context(), parsed, index.Filter{})
 		if err != nil {
