@@ -38,10 +38,13 @@ func Fused(place int) float64 { return 1 / float64(fusionRank+place+1) }
 func Typos(stem string) int {
 	n := len([]rune(stem))
 	switch {
-	case n < 5 || strings.ContainsAny(stem, "0123456789"):
+	case n < 5 || HasDigit(stem):
 		return 0
 	case n < 8:
 		return 1
 	}
 	return 2
 }
+
+// HasDigit reports whether a word is a number or the name of a model. Such words are not corrected, nor is another word taken for one.
+func HasDigit(word string) bool { return strings.ContainsAny(word, "0123456789") }

@@ -385,7 +385,7 @@ func (l *evaluation) collectFuzzy(word string, n int) error {
 			return err
 		}
 		for _, w := range near {
-			if seen[w] {
+			if seen[w] || retrieval.HasDigit(w) {
 				continue
 			}
 			seen[w] = true

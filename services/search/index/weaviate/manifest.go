@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/quartet-commerce/quartet/services/internal/retrieval"
 	"github.com/quartet-commerce/quartet/services/internal/state"
 	"github.com/quartet-commerce/quartet/services/internal/weaviate"
 	"github.com/quartet-commerce/quartet/services/search/catalog"
@@ -276,10 +278,10 @@ func (m manifest) addStems(ctx context.Context, collection string, stems map[str
 	return state.Error("write index", m.rdb.ZAdd(ctx, m.keys(collection)[2], all...).Err())
 }
 
-// stems returns those that begin with a letter.
+// stems returns those that begin with a letter and have no digit.
 func (m manifest) stems(ctx context.Context, collection, letter string) ([]string, error) {
 	all, err := m.rdb.ZRangeByLex(ctx, m.keys(collection)[2], &redis.ZRangeBy{Min: "[" + letter, Max: "[" + letter + "\xff"}).Result()
-	return all, state.Error("read index", err)
+	return slices.DeleteFunc(all, retrieval.HasDigit), state.Error("read index", err)
 }
 
 // countedProducts counts the products of the sample. Stems are counted under their keys, and n-grams by themselves: those have letters,
