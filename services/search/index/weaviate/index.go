@@ -251,8 +251,16 @@ func (p *termMatches) Grams() *index.GramCounts {
 // the sample. The cluster takes long to count them.
 func (p *termMatches) having(i int) float64 {
 	found := float64(p.have[i])
-	if !p.more || p.sample[countedProducts] == 0 {
+	if !p.more {
 		return found
+	}
+	return max(found, p.share(i)*float64(p.index.statistics.Products))
+}
+
+// share is the part of all products that have the most frequent form of term i, going by the sample.
+func (p *termMatches) share(i int) float64 {
+	if p.sample[countedProducts] == 0 {
+		return 0
 	}
 	most := 0
 	for _, f := range p.score.expansions[i] {
@@ -264,20 +272,38 @@ func (p *termMatches) having(i int) float64 {
 			most = max(most, least)
 		}
 	}
-	products := float64(p.index.statistics.Products)
-	return max(found, products*float64(most)/float64(p.sample[countedProducts]))
+	return float64(most) / float64(p.sample[countedProducts])
 }
 
-// fetch finds the best products.
+// expected is how many products have all terms, if each is as frequent among those with the others. Words that are asked for together are
+// mostly more so.
+func (p *termMatches) expected() float64 {
+	n := float64(p.index.statistics.Products)
+	for i := range p.query.Terms {
+		n *= p.share(i)
+	}
+	return n
+}
+
+// fetch finds the best products: of those that have all terms, if they are enough. To rank all that have any takes longer, and those that
+// have all would then be asked for again.
 func (p *termMatches) fetch(ctx context.Context) error {
 	if err := p.count(ctx); err != nil {
 		return err
 	}
-	documents, more, err := p.index.find(ctx, weaviate.Select{Words: p.conditions.words})
+	var documents []*document
+	var err error
+	p.more = false
+	if len(p.query.Terms) > 1 && p.expected() >= float64(p.index.ranked()) {
+		documents, p.more, err = p.index.find(ctx, weaviate.Select{Where: weaviate.All(p.conditions.has...), Words: p.conditions.words})
+	}
+	if err == nil && !p.more {
+		documents, p.more, err = p.index.find(ctx, weaviate.Select{Words: p.conditions.words})
+	}
 	if err != nil {
 		return err
 	}
-	p.more, p.have = more, make([]int, len(p.query.Terms))
+	p.have = make([]int, len(p.query.Terms))
 	p.score.rarity = make([]float64, len(p.query.Terms))
 	for _, d := range documents {
 		for i := range p.query.Terms {
