@@ -289,8 +289,9 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 			foreign(ws[at : at+n]...)
 		case n > 0:
 			add(meanings[0], false)
-			if len(meanings) > 1 {
-				t.others[meanings[0]] = meanings[1:]
+			t.others[meanings[0]] = meanings[1:]
+			if n == 1 && !isEnglish(w) {
+				t.others[meanings[0]] = append(slices.Clip(meanings[1:]), w)
 			}
 			content = content || meanings[0] != strings.Join(ws[at:at+n], " ")
 			// "winder" by itself is English, though its German stem is "Wind".
@@ -299,6 +300,9 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 			}
 		case parts != "":
 			add(parts, false)
+			if !isEnglish(w) {
+				t.others[parts] = []string{w}
+			}
 			content = true
 			foreign(w)
 		case x.stop[w] || x.words.prepositions[w]: // "de", "der": English says it by the order of words

@@ -54,6 +54,7 @@ func Run(t *testing.T, most int, open func(t *testing.T, s catalog.Store) index.
 		{"categories are named in the plural of their language", x.testCategoriesAreNamedInThePluralOfTheirLanguage},
 		{"English queries to catalogs in other languages", x.testEnglishQueriesToOtherCatalogs},
 		{"brands are not translated", x.testBrandsAreNotTranslated},
+		{"translated words are found as they are written", x.testTranslatedWordsAreFoundAsTheyAreWritten},
 		{"catalog in two languages", x.testCatalogInTwoLanguages},
 		{"translated products", x.testTranslatedProducts},
 		{"stray products in another language", x.testStrayProductsInAnotherLanguage},

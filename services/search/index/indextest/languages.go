@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
 	"github.com/quartet-commerce/quartet/services/search/catalog/catalogtest"
@@ -165,6 +167,18 @@ func (x suite) testBrandsAreNotTranslated(t *testing.T) {
 	without := x.view(t, []*catalogv1.Product{product("GREY", "Grey scarf", "Dotterel", "A short scarf for the spring and the autumn.")})
 	if got := HitIDs(t, without, "grau Schal", nil, catalogv1.Sort_SORT_UNSPECIFIED); !slices.Equal(got, []string{"GREY"}) {
 		t.Errorf("in a store without the brand: %v", got)
+	}
+}
+
+// English titles have words of other languages, and names that look like compounds. What they mean is found, too.
+func (x suite) testTranslatedWordsAreFoundAsTheyAreWritten(t *testing.T) {
+	v := x.view(t, []*catalogv1.Product{
+		catalogtest.Thing("CUP", "Stoneware cup fellmark"), catalogtest.Thing("POSTER", "Poster Schlafsack"), catalogtest.Thing("BAG", "Down sleeping bag"),
+	})
+	for query, want := range map[string][]string{"fellmark": {"CUP"}, "Fellmark cup": {"CUP"}, "Schlafsack": {"BAG", "POSTER"}, "cup fellnoten": nil} {
+		if diff := cmp.Diff(want, HitIDs(t, v, query, nil, catalogv1.Sort_SORT_UNSPECIFIED)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", query, diff)
+		}
 	}
 }
 

@@ -194,7 +194,9 @@ func (x suite) testModifiers(t *testing.T) {
 
 // "Colour" names an option of most products, and a quality of a few.
 func (x suite) testTheWordColourOrdersAndExcludesNone(t *testing.T) {
-	product := func(id, title string) *catalogv1.Product { return catalogtest.Described(id, title, "It prints.", "Printers") }
+	product := func(id, title string) *catalogv1.Product {
+		return catalogtest.Described(id, title, "It prints.", "Printers")
+	}
 	v := x.view(t, []*catalogv1.Product{product("GREY", "Brine laser printer"), product("COLOUR", "Fell colour laser printer")})
 	for query, want := range map[string][]string{
 		"colour laser printer": {"COLOUR", "GREY"}, "printer color laser": {"COLOUR", "GREY"}, "imprimante laser couleur": {"COLOUR", "GREY"},
@@ -250,8 +252,10 @@ func (x suite) testTyposAreNearInLengthAndName(t *testing.T) {
 			Variants: []*catalogv1.Variant{catalogtest.Variant("std", 100, 1)}},
 		{ProductId: "POT-1", Title: "Stoneware teapot", Tags: []string{"shot", "packet"}, CategoryPath: []string{"Teaware"},
 			Variants: []*catalogv1.Variant{catalogtest.Variant("std", 100, 1)}},
+		catalogtest.Thing("CUP-1", "Stoneware cup quorl4th"),
 	})
 	for query, want := range map[string][]string{
+		"quorlith": nil,       // a model's name has letters and digits
 		"shoes":    nil,       // "show" and "shot" are other words
 		"jacket":   nil,       // spelled right, and begins otherwise
 		"petels":   nil,       // a description is no place for guesses
