@@ -26,6 +26,8 @@ const (
 	ranked       = 200
 	rankedOfMany = 100
 	manyProducts = 50_000
+	// commonShare is the part of all products above which a word is common.
+	commonShare = 0.1
 	// mostMet is how many products are asked for that meet the words of a query, unless half of the best ones do.
 	mostMet = 100
 	// settled is how many products a search by price wants whose place is sure. A product's lowest price in the cluster may be that
@@ -285,6 +287,16 @@ func (p *termMatches) expected() float64 {
 	return n
 }
 
+// telling are the words that rank products which have all terms: not the common ones, which take the server the longest.
+func (p *termMatches) telling() []string {
+	common := commonShare * float64(p.sample[countedProducts])
+	words := slices.DeleteFunc(slices.Clone(p.conditions.words), func(w string) bool { return float64(p.sample[countedStem(w)]) > common })
+	if len(words) == 0 {
+		return p.conditions.words
+	}
+	return words
+}
+
 // fetch finds the best products: of those that have all terms, if they are enough. To rank all that have any takes longer, and those that
 // have all would then be asked for again.
 func (p *termMatches) fetch(ctx context.Context) error {
@@ -295,7 +307,7 @@ func (p *termMatches) fetch(ctx context.Context) error {
 	var err error
 	p.more = false
 	if len(p.query.Terms) > 1 && p.expected() >= float64(p.index.ranked()) {
-		documents, p.more, err = p.index.find(ctx, weaviate.Select{Where: weaviate.All(p.conditions.has...), Words: p.conditions.words})
+		documents, p.more, err = p.index.find(ctx, weaviate.Select{Where: weaviate.All(p.conditions.has...), Words: p.telling()})
 	}
 	if err == nil && !p.more {
 		documents, p.more, err = p.index.find(ctx, weaviate.Select{Words: p.conditions.words})
