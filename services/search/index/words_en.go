@@ -12,7 +12,7 @@ anything thing things stuff product products item items article articles recomme
 perfect cheap cheapest affordable budget inexpensive expensive dearest priciest costliest most least lowest highest price
 prices priced cost costs costing pricing much many under below over above between less than more around about maximum max
 minimum min euro euros eur dollar dollars usd pound pounds gbp stock available availability sell selling sells carry store
-shop catalog catalogue size sizes sized option options thanks thank hello hi hey can could would like also
+shop catalog catalogue size sizes sized colour color option options thanks thank hello hi hey can could would like also
 just really eu any kind kinds type types sort us let know tell ideas idea one ones pair pairs person persons people
 somebody someone go goes going cart basket`
 
@@ -23,7 +23,6 @@ var vague = map[string]bool{
 	"big": true, "large": true, "small": true, "compact": true, "soft": true, "pretty": true, "beautiful": true,
 	"practical": true, "useful": true, "reliable": true, "strong": true, "fine": true, "cool": true, "new": true,
 	"popular": true, "favourite": true, "favorite": true, "lovely": true, "proper": true, "solid": true,
-	"colour": true, "colours": true, "color": true, "colors": true,
 }
 
 // nounsAtEnd are vague words that are nouns at the end of a query: a "camping light" is a lamp.

@@ -417,7 +417,4 @@ func testCommonWords(t *testing.T, client *weaviate.Client) {
 	if !slices.Equal(got, want) {
 		t.Errorf("found %v, want %v", got, want)
 	}
-	if got := indextest.HitIDs(t, v, "black lamp", nil, catalogv1.Sort_SORT_UNSPECIFIED); len(got) < ranked {
-		t.Errorf("black lamp: %d found of %d", len(got), len(products))
-	}
 }

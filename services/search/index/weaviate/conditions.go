@@ -86,29 +86,26 @@ func attributeCondition(name, value string) weaviate.Where {
 type termConditions struct {
 	// has and strong hold for all objects that have the term. For a phrase, they hold for objects, too, that have its words apart.
 	has, strong []weaviate.Where
-	// words are all tokens, for the cluster to rank by.
-	words []string
+	// words are the tokens of each, for the cluster to rank by.
+	words [][]string
 }
 
 // newTermConditions makes conditions of expansions, for objects whose other tokens than the strong ones are in the property weak. Without
 // phrases, no object meets them that lacks the term.
 func newTermConditions(expansions [][]index.Expansion, weak string, phrases bool) termConditions {
 	var out termConditions
-	words := make(map[string]bool)
 	for _, fs := range expansions {
-		var all, strong []string // tokens
+		var words, all, strong []string // tokens
 		var apart, strongApart []weaviate.Where
 		for _, f := range fs {
-			for _, s := range f.Stems {
-				words[s] = true
-			}
+			words = append(words, f.Stems...)
 			switch {
 			case len(f.Stems) > 1 && !phrases:
 			case len(f.Stems) > 1:
 				apart, strongApart = append(apart, hasAll(f.Stems, propStrong, weak)), append(strongApart, hasAll(f.Stems, propStrong))
 			case f.Joined:
 				joined := joinedToken(f.Stems[0])
-				strong, words[joined] = append(strong, joined), true
+				strong, words = append(strong, joined), append(words, joined)
 			case f.Strong:
 				strong = append(strong, f.Stems[0])
 			default:
@@ -116,10 +113,9 @@ func newTermConditions(expansions [][]index.Expansion, weak string, phrases bool
 			}
 		}
 		isStrong := weaviate.Any(append(strongApart, weaviate.HasAny(propStrong, strong...))...)
-		out.strong = append(out.strong, isStrong)
+		out.words, out.strong = append(out.words, words), append(out.strong, isStrong)
 		out.has = append(out.has, weaviate.Any(append(apart, isStrong, weaviate.HasAny(weak, all...))...))
 	}
-	out.words = sorted(words)
 	return out
 }
 

@@ -179,16 +179,8 @@ func (s *storeIndex) identities(ctx context.Context, hits []weaviate.Hit) ([]ide
 // Match asks the cluster for the best products by the words of the query.
 func (s *storeIndex) Match(ctx context.Context, q index.Query) (index.Matches, error) {
 	p := &termMatches{index: s, query: q, more: true}
-	for i := range q.Terms {
-		p.score.expansions = append(p.score.expansions, index.Expansions(q.Terms, i))
-		var head []string
-		if q.Terms[i].Head {
-			head = q.Terms[i].HeadStems()
-		}
-		p.score.heads = append(p.score.heads, head)
-	}
-	p.score.terms, p.score.means = q.Terms, s.means
-	p.setConditions()
+	p.score.means = s.means
+	p.expand()
 	if len(q.Terms) == 0 {
 		return p, nil
 	}
@@ -220,15 +212,45 @@ type termMatches struct {
 	filteredMore bool
 }
 
+// expand sets the forms of the terms, and the conditions.
+func (p *termMatches) expand() {
+	p.score.terms = p.query.Terms
+	for i, t := range p.query.Terms {
+		p.score.expansions = append(p.score.expansions, index.Expansions(p.query.Terms, i))
+		var head []string
+		if t.Head {
+			head = t.HeadStems()
+		}
+		p.score.heads = append(p.score.heads, head)
+	}
+	p.setConditions()
+}
+
 func (p *termMatches) setConditions() {
 	weak := weakIn(p.index.collection)
 	p.conditions, p.sure = newTermConditions(p.score.expansions, weak, true), newTermConditions(p.score.expansions, weak, false)
-	for _, stems := range p.score.heads {
+	for i, stems := range p.score.heads {
 		for _, s := range stems {
-			p.conditions.words = append(p.conditions.words, headToken(s))
+			p.conditions.words[i] = append(p.conditions.words[i], headToken(s))
 		}
 	}
 }
+
+// words are the tokens of the terms that the cluster is to rank by.
+func (p *termMatches) words(wanted func(term int) bool) []string {
+	all := make(map[string]bool)
+	for i, tokens := range p.conditions.words {
+		if wanted(i) {
+			for _, t := range tokens {
+				all[t] = true
+			}
+		}
+	}
+	return sorted(all)
+}
+
+// allWords are the tokens of all terms.
+func (p *termMatches) allWords() []string { return p.words(func(int) bool { return true }) }
 
 // count reads how many of the sample have the n-grams and the stems of the query.
 func (p *termMatches) count(ctx context.Context) (err error) {
@@ -277,24 +299,30 @@ func (p *termMatches) share(i int) float64 {
 	return float64(most) / float64(p.sample[countedProducts])
 }
 
-// expected is how many products have all terms, if each is as frequent among those with the others. Words that are asked for together are
-// mostly more so.
-func (p *termMatches) expected() float64 {
-	n := float64(p.index.statistics.Products)
-	for i := range p.query.Terms {
-		n *= p.share(i)
+// havingAll is the condition that products have all terms that are required, and about how many do, if each term is as frequent among
+// those with the others. Words that are asked for together are mostly more so.
+func (p *termMatches) havingAll() (condition weaviate.Where, expected float64) {
+	var all []weaviate.Where
+	expected = float64(p.index.statistics.Products)
+	for i, has := range p.conditions.has {
+		if !slices.Contains(p.query.Optional, i) {
+			all, expected = append(all, has), expected*p.share(i)
+		}
 	}
-	return n
+	if len(all) < 2 {
+		return weaviate.Where{}, 0
+	}
+	return weaviate.All(all...), expected
 }
 
-// telling are the words that rank products which have all terms: not the common ones, which take the server the longest.
-func (p *termMatches) telling() []string {
-	common := commonShare * float64(p.sample[countedProducts])
-	words := slices.DeleteFunc(slices.Clone(p.conditions.words), func(w string) bool { return float64(p.sample[countedStem(w)]) > common })
-	if len(words) == 0 {
-		return p.conditions.words
+// tellingWords are the tokens that rank products which have all terms: not those of common ones but the head noun, which take the server the
+// longest. A product with none of them is not found.
+func (p *termMatches) tellingWords() []string {
+	telling := p.words(func(i int) bool { return i == p.query.Head || p.share(i) <= commonShare })
+	if len(telling) == 0 {
+		return p.allWords()
 	}
-	return words
+	return telling
 }
 
 // fetch finds the best products: of those that have all terms, if they are enough. To rank all that have any takes longer, and those that
@@ -306,11 +334,11 @@ func (p *termMatches) fetch(ctx context.Context) error {
 	var documents []*document
 	var err error
 	p.more = false
-	if len(p.query.Terms) > 1 && p.expected() >= float64(p.index.ranked()) {
-		documents, p.more, err = p.index.find(ctx, weaviate.Select{Where: weaviate.All(p.conditions.has...), Words: p.telling()})
+	if condition, expected := p.havingAll(); expected >= float64(p.index.ranked()) {
+		documents, p.more, err = p.index.find(ctx, weaviate.Select{Where: condition, Words: p.tellingWords()})
 	}
 	if err == nil && !p.more {
-		documents, p.more, err = p.index.find(ctx, weaviate.Select{Words: p.conditions.words})
+		documents, p.more, err = p.index.find(ctx, weaviate.Select{Words: p.allWords()})
 	}
 	if err != nil {
 		return err
@@ -425,7 +453,7 @@ func (p *termMatches) under(ctx context.Context, f index.Filter) (best []index.C
 		return p.found, p.more, nil
 	}
 	if p.filter == nil || p.filter != f.Message {
-		documents, more, err := p.index.find(ctx, weaviate.Select{Where: condition, Words: p.conditions.words})
+		documents, more, err := p.index.find(ctx, weaviate.Select{Where: condition, Words: p.allWords()})
 		if err != nil {
 			return nil, false, err
 		}
@@ -451,7 +479,7 @@ func (p *termMatches) Candidates(ctx context.Context, n index.Constraint, f inde
 		}
 	}
 	q := weaviate.Select{
-		Where: weaviate.All(p.conditions.constraint(p.query, n), filterCondition(f)), Words: p.conditions.words,
+		Where: weaviate.All(p.conditions.constraint(p.query, n), filterCondition(f)), Words: p.allWords(),
 	}
 	switch {
 	case n.SimilarTo != nil:
