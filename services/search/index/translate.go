@@ -268,7 +268,7 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 				add(ws[i], true)
 			}
 			if n == 1 {
-				t.others[w] = d.lookup(folded[at])
+				t.add(w, d.lookup(folded[at])...)
 			}
 			at += n
 			continue
@@ -289,9 +289,9 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 			foreign(ws[at : at+n]...)
 		case n > 0:
 			add(meanings[0], false)
-			t.others[meanings[0]] = meanings[1:]
-			if n == 1 && !isEnglish(w) {
-				t.others[meanings[0]] = append(slices.Clip(meanings[1:]), w)
+			t.add(meanings[0], meanings[1:]...)
+			if n == 1 && !isEnglish(w) && !d.ambiguous[folded[at]] {
+				t.add(meanings[0], w)
 			}
 			content = content || meanings[0] != strings.Join(ws[at:at+n], " ")
 			// "winder" by itself is English, though its German stem is "Wind".
@@ -301,7 +301,7 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 		case parts != "":
 			add(parts, false)
 			if !isEnglish(w) {
-				t.others[parts] = []string{w}
+				t.add(parts, w)
 			}
 			content = true
 			foreign(w)
@@ -351,6 +351,11 @@ func (d *dictionary) compound(word string) string {
 		}
 	}
 	return ""
+}
+
+// add adds what else a phrase of the text may mean.
+func (t translation) add(phrase string, others ...string) {
+	t.others[phrase] = append(t.others[phrase], others...)
 }
 
 // alternatives adds what else the words of a translated query may mean.

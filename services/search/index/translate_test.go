@@ -75,6 +75,14 @@ func TestAWordThatMeansTwoThingsFindsBoth(t *testing.T) {
 	}
 }
 
+// Words with one meaning in common keep what else each means.
+func TestWordsThatMeanTheSameKeepTheirOtherMeanings(t *testing.T) {
+	q := NewVocabulary(nil).Parse("Koffer Trolley", English)
+	if i := q.position("suitcase"); i < 0 || !slices.Contains(q.Terms[i].Alternatives, "case") || !slices.Contains(q.Terms[i].Alternatives, "koffer") {
+		t.Errorf("it is read as %v", q.Terms)
+	}
+}
+
 // Each phrase has one meaning that comes first.
 func TestTranslationsAreWellFormed(t *testing.T) {
 	for n, line := range strings.Split(strings.TrimSpace(translationsText), "\n") {
