@@ -95,6 +95,9 @@ func (x *lexicon) Parse(text string, spoken []*Language) Query {
 	ws := withDigits(catalog.Words(text))
 	q := Query{language: x.Language, Head: -1}
 	content := x.contentWords(ws)
+	if !slices.ContainsFunc(content, func(w string) bool { return !colourWords[w] }) {
+		content = nil
+	}
 	for i, w := range content {
 		if len(q.Terms) == maxTerms {
 			break
@@ -132,7 +135,7 @@ func (x *lexicon) Parse(text string, spoken []*Language) Query {
 // headNoun cuts off what stands beside the head noun: the "30 l" of "rucksack 30 l", the "men" of "jacket men", and, in
 // languages where the noun comes first, everything behind it.
 func (x *lexicon) headNoun(head []string) []string {
-	beside := func(w string) bool { return isNumber(w) || x.words.qualifiers[w] }
+	beside := func(w string) bool { return isNumber(w) || x.words.qualifiers[w] || colourWords[w] }
 	if x.nounFirst {
 		for len(head) > 1 && (beside(head[0]) || x.words.vague[head[0]]) {
 			head = head[1:]
@@ -175,7 +178,7 @@ func (q *Query) markOptional(content, head []string) {
 	for i, w := range content {
 		last := len(head) > 0 && i == len(head)-1 && nounsAtEnd[w]
 		free := gifts[w] && (i+1 == len(content) || !giftNouns[content[i+1]])
-		if at := q.position(w); at >= 0 && (q.Language().words.vague[w] && !last || free) && !slices.Contains(q.Optional, at) {
+		if at := q.position(w); at >= 0 && (q.Language().words.vague[w] && !last || colourWords[w] || free) && !slices.Contains(q.Optional, at) {
 			q.Optional = append(q.Optional, at)
 		}
 	}
@@ -261,7 +264,7 @@ func (x *lexicon) contentWords(ws []string) []string {
 	var out []string
 	for i, w := range ws {
 		people := peopleUnits[w] && i > 0 && isNumber(ws[i-1]) && !x.isAmount(ws, i-1)
-		stops := x.stop[w] && !(w == "down" && x.Language == English && x.isMaterial(ws, i))
+		stops := x.stop[w] && !colourWords[w] && !(w == "down" && x.Language == English && x.isMaterial(ws, i))
 		if !stops && !x.words.prepositions[w] && !x.isAmount(ws, i) && !people {
 			out = append(out, w)
 		}

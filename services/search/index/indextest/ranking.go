@@ -201,6 +201,7 @@ func (x suite) testTheWordColourOrdersAndExcludesNone(t *testing.T) {
 	for query, want := range map[string][]string{
 		"colour laser printer": {"COLOUR", "GREY"}, "printer color laser": {"COLOUR", "GREY"}, "imprimante laser couleur": {"COLOUR", "GREY"},
 		"Laserdrucker in Farbe": {"COLOUR", "GREY"}, "impresora láser color": {"COLOUR", "GREY"}, "which colours does the brine printer have": {"GREY"},
+		"brine printer in which colours": {"GREY"}, "Brine Laserdrucker Farben": {"GREY"}, "welche Farben gibt es": {"GREY", "COLOUR"},
 	} {
 		if diff := cmp.Diff(want, HitIDs(t, v, query, nil, catalogv1.Sort_SORT_UNSPECIFIED)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", query, diff)
