@@ -241,8 +241,9 @@ func Indexed(p *catalogv1.Product) []byte {
 func titleHead(p *catalogv1.Product, l *Language, values [][]string) []string {
 	known := qualities(p, values)
 	quality := func(w string) bool { return known[w] || l.words.qualifiers[w] }
+	brand := catalog.Words(p.GetBrand())
 	for _, part := range titleParts(p.GetTitle(), l.words.prepositions) {
-		ws := catalog.Words(withoutModels(part))
+		ws := withoutRun(catalog.Words(withoutModels(part)), brand)
 		for l.nounFirst && len(ws) > 0 && quality(ws[0]) {
 			ws = ws[1:]
 		}
@@ -312,7 +313,6 @@ func qualities(p *catalogv1.Product, values [][]string) map[string]bool {
 			}
 		}
 	}
-	add(catalog.Words(p.GetBrand()))
 	for i, a := range p.GetAttributes() {
 		if _, isText := a.GetValue().(*catalogv1.Attribute_Text); isText && !strings.HasSuffix(a.GetName(), "type") {
 			add(values[i])
@@ -330,4 +330,15 @@ func qualities(p *catalogv1.Product, values [][]string) map[string]bool {
 var broad = map[string]bool{
 	"pc": true, "computer": true, "device": true, "system": true, "unit": true, "set": true, "kit": true, "pack": true,
 	"bundle": true, "series": true, "edition": true,
+}
+
+// withoutRun returns words without those of a name where they follow each other: the "case" of "Case Camera bag" may be the brand's, and
+// that of "Camera case" is the thing.
+func withoutRun(ws, name []string) []string {
+	for i := 0; len(name) > 0 && i+len(name) <= len(ws); i++ {
+		if slices.Equal(ws[i:i+len(name)], name) {
+			return slices.Delete(ws, i, i+len(name))
+		}
+	}
+	return ws
 }

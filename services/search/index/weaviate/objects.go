@@ -24,7 +24,7 @@ import (
 
 // clusterSchema numbers the layout of a object, and with it the collection. Raise it with every change to properties, to tokens,
 // or to what words and keys are made of; the next start then fills a new collection while searches go on in the old one.
-const clusterSchema = 8
+const clusterSchema = 9
 
 // Properties of an object.
 const (
