@@ -239,11 +239,10 @@ func Indexed(p *catalogv1.Product) []byte {
 // In English that is the last word of the first part of the title, once the words are gone that only say how it is. Where nouns
 // come first it is the first.
 func titleHead(p *catalogv1.Product, l *Language, values [][]string) []string {
-	known := qualities(p, values)
+	known := qualities(p, l, values)
 	quality := func(w string) bool { return known[w] || l.words.qualifiers[w] }
-	brand := catalog.Words(p.GetBrand())
 	for _, part := range titleParts(p.GetTitle(), l.words.prepositions) {
-		ws := withoutRun(catalog.Words(withoutModels(part)), brand)
+		ws := catalog.Words(withoutModels(part))
 		for l.nounFirst && len(ws) > 0 && quality(ws[0]) {
 			ws = ws[1:]
 		}
@@ -304,7 +303,7 @@ const longestQuality = 3
 
 // qualities are the words that say whose and how a product is: those of its brand, its options and its short attributes
 // other than its type.
-func qualities(p *catalogv1.Product, values [][]string) map[string]bool {
+func qualities(p *catalogv1.Product, l *Language, values [][]string) map[string]bool {
 	known := make(map[string]bool)
 	add := func(ws []string) {
 		if len(ws) <= longestQuality {
@@ -312,6 +311,10 @@ func qualities(p *catalogv1.Product, values [][]string) map[string]bool {
 				known[w] = true
 			}
 		}
+	}
+	// A title that begins with the brand has it once: "Case Logic camera case" is a case. Where nouns come first, it stands before them.
+	if brand := catalog.Words(p.GetBrand()); l.nounFirst || !hasPrefix(catalog.Words(p.GetTitle()), brand) {
+		add(brand)
 	}
 	for i, a := range p.GetAttributes() {
 		if _, isText := a.GetValue().(*catalogv1.Attribute_Text); isText && !strings.HasSuffix(a.GetName(), "type") {
@@ -332,13 +335,6 @@ var broad = map[string]bool{
 	"bundle": true, "series": true, "edition": true,
 }
 
-// withoutRun returns words without those of a name where they follow each other: the "case" of "Case Camera bag" may be the brand's, and
-// that of "Camera case" is the thing.
-func withoutRun(ws, name []string) []string {
-	for i := 0; len(name) > 0 && i+len(name) <= len(ws); i++ {
-		if slices.Equal(ws[i:i+len(name)], name) {
-			return slices.Delete(ws, i, i+len(name))
-		}
-	}
-	return ws
+func hasPrefix(ws, prefix []string) bool {
+	return len(prefix) <= len(ws) && slices.Equal(ws[:len(prefix)], prefix)
 }
