@@ -95,9 +95,6 @@ func (x *lexicon) Parse(text string, spoken []*Language) Query {
 	ws := withDigits(catalog.Words(text))
 	q := Query{language: x.Language, Head: -1}
 	content := x.contentWords(ws)
-	if !slices.ContainsFunc(content, func(w string) bool { return !colourWords[w] }) {
-		content = nil
-	}
 	for i, w := range content {
 		if len(q.Terms) == maxTerms {
 			break
@@ -135,7 +132,7 @@ func (x *lexicon) Parse(text string, spoken []*Language) Query {
 // headNoun cuts off what stands beside the head noun: the "30 l" of "rucksack 30 l", the "men" of "jacket men", and, in
 // languages where the noun comes first, everything behind it.
 func (x *lexicon) headNoun(head []string) []string {
-	beside := func(w string) bool { return isNumber(w) || x.words.qualifiers[w] || colourWords[w] }
+	beside := func(w string) bool { return isNumber(w) || x.words.qualifiers[w] }
 	if x.nounFirst {
 		for len(head) > 1 && (beside(head[0]) || x.words.vague[head[0]]) {
 			head = head[1:]
@@ -178,7 +175,7 @@ func (q *Query) markOptional(content, head []string) {
 	for i, w := range content {
 		last := len(head) > 0 && i == len(head)-1 && nounsAtEnd[w]
 		free := gifts[w] && (i+1 == len(content) || !giftNouns[content[i+1]])
-		if at := q.position(w); at >= 0 && (q.Language().words.vague[w] && !last || colourWords[w] || free) && !slices.Contains(q.Optional, at) {
+		if at := q.position(w); at >= 0 && (q.Language().words.vague[w] && !last || colourWords[q.Terms[at].Text] || free) && !slices.Contains(q.Optional, at) {
 			q.Optional = append(q.Optional, at)
 		}
 	}
@@ -264,7 +261,7 @@ func (x *lexicon) contentWords(ws []string) []string {
 	var out []string
 	for i, w := range ws {
 		people := peopleUnits[w] && i > 0 && isNumber(ws[i-1]) && !x.isAmount(ws, i-1)
-		stops := x.stop[w] && !colourWords[w] && !(w == "down" && x.Language == English && x.isMaterial(ws, i))
+		stops := x.stop[w] && !(colourWords[w] && x.isModifier(ws, i)) && !(w == "down" && x.Language == English && x.isMaterial(ws, i))
 		if !stops && !x.words.prepositions[w] && !x.isAmount(ws, i) && !people {
 			out = append(out, w)
 		}
@@ -279,10 +276,20 @@ func (x *lexicon) isAmount(ws []string, i int) bool {
 
 // isMaterial reports whether "down" is a filling and not a direction: it is before a noun or after a preposition.
 func (x *lexicon) isMaterial(ws []string, i int) bool {
-	if i > 0 && x.words.prepositions[ws[i-1]] {
-		return true
+	return i > 0 && x.words.prepositions[ws[i-1]] || x.isModifier(ws, i)
+}
+
+// isModifier reports whether word i stands beside a noun, on the side where the language has what the noun is like.
+func (x *lexicon) isModifier(ws []string, i int) bool {
+	if x.nounFirst {
+		return i > 0 && x.isNoun(ws[i-1])
 	}
-	return i+1 < len(ws) && !x.stop[ws[i+1]] && !x.words.prepositions[ws[i+1]] && !isNumber(ws[i+1])
+	return i+1 < len(ws) && x.isNoun(ws[i+1])
+}
+
+// isNoun reports whether a word may be a noun: it is no number and none of the small words.
+func (x *lexicon) isNoun(w string) bool {
+	return !x.stop[w] && !x.words.prepositions[w] && !isNumber(w)
 }
 
 // headEnd returns where the noun phrase ends: at the first preposition that is not the first word.

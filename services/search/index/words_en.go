@@ -28,9 +28,9 @@ var vague = map[string]bool{
 // nounsAtEnd are vague words that are nouns at the end of a query: a "camping light" is a lamp.
 var nounsAtEnd = map[string]bool{"light": true}
 
-// colourWords name an option of most products, and a quality of a few: a "colour printer". Beside other words they affect the order of
-// products and exclude none.
-var colourWords = wordSet("colour colours color colors farbe farben couleur couleurs color colores")
+// colourWords are fillers but beside a noun: a "colour printer", an "imprimante couleur". There they affect the order of products and exclude
+// none.
+var colourWords = wordSet("colour color couleur")
 
 // gifts are words for anything that a shopper wants to give away.
 var gifts = map[string]bool{
