@@ -72,7 +72,7 @@ func (v *View) Candidates(ctx context.Context, q Query, f Filter) ([]Hit, []Feat
 	return hits, features, nil
 }
 
-// Known returns the words of the query that any product of the store has. Stock, price and the filter do not count.
+// Known returns the required words of the query that any product of the store has. Stock, price and the filter do not count.
 func (out *Result) Known(ctx context.Context) ([]string, error) {
 	needs := make([]Constraint, len(out.Query.Terms))
 	for i := range needs {
@@ -84,7 +84,7 @@ func (out *Result) Known(ctx context.Context) ([]string, error) {
 	}
 	var known []string
 	for i, t := range out.Query.Terms {
-		if met[i] {
+		if met[i] && !slices.Contains(out.Query.Optional, i) {
 			known = append(known, t.Text)
 		}
 	}

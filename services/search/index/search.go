@@ -164,13 +164,13 @@ func (f *Result) Counted() []Hit {
 	return slices.DeleteFunc(slices.Clone(f.Hits), func(h Hit) bool { return h.VectorOnly || h.Loose })
 }
 
-// Loose are the hits that do not meet the words of the query but have at least half of them. None: some products meet them, also if
+// Loose are the hits that do not meet the words of the query but have at least half of the required ones. None: some products meet them, also if
 // the filter excludes those.
 func (f *Result) Loose() []Hit {
 	if f.matched {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(f.Hits), func(h Hit) bool { return !h.Loose || 2*h.Terms.Len() < len(f.Query.Terms) })
+	return slices.DeleteFunc(slices.Clone(f.Hits), func(h Hit) bool { return !h.Loose || 2*f.Query.meets(h.Match) < f.Query.required() })
 }
 
 // Lacks are the words that the hit does not have, as the shopper wrote them.
