@@ -154,6 +154,11 @@ func (d *dictionary) isSpelled(w string) bool {
 	return d.exact[text.Fold(w)] != nil && !englishSpellings()[w] && !englishSpellings()[strings.TrimSuffix(w, "s")]
 }
 
+// isAmbiguous reports whether a word is English, too, though no English entry has it.
+func (d *dictionary) isAmbiguous(w string) bool {
+	return d.ambiguous[w] || d.ambiguous[strings.TrimSuffix(w, "s")]
+}
+
 // dictionariesOf returns the dictionaries of a catalog's languages, by which English queries to it are translated. Nil: most of its
 // products are in English.
 func dictionariesOf(spoken []*Language) []*dictionary {
@@ -236,7 +241,7 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 	var out, phrase []string
 	folded := d.folded(ws)
 	isForeign := func(w string) bool {
-		return len(w) > 1 && (!isEnglish(w) || d.isSpelled(w)) && !d.ambiguous[w] && !d.ambiguous[strings.TrimSuffix(w, "s")]
+		return len(w) > 1 && (!isEnglish(w) || d.isSpelled(w)) && !d.isAmbiguous(w)
 	}
 	foreign := func(ws ...string) {
 		if slices.ContainsFunc(ws, isForeign) {
@@ -290,7 +295,7 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 		case n > 0:
 			add(meanings[0], false)
 			t.add(meanings[0], meanings[1:]...)
-			if n == 1 && !isEnglish(w) && !d.ambiguous[folded[at]] {
+			if n == 1 && !isEnglish(w) && !d.isAmbiguous(folded[at]) {
 				t.add(meanings[0], w)
 			}
 			content = content || meanings[0] != strings.Join(ws[at:at+n], " ")
