@@ -300,7 +300,7 @@ func (p *termMatches) share(i int) float64 {
 }
 
 // havingAll is the condition that products have all terms that are required, and about how many do, if each term is as frequent among
-// those with the others. Words that are asked for together are mostly more so.
+// those with the others. Words that are asked for together are mostly more frequent there.
 func (p *termMatches) havingAll() (condition weaviate.Where, expected float64) {
 	var all []weaviate.Where
 	expected = float64(p.index.statistics.Products)
@@ -315,14 +315,14 @@ func (p *termMatches) havingAll() (condition weaviate.Where, expected float64) {
 	return weaviate.All(all...), expected
 }
 
-// tellingWords are the tokens that rank products which have all terms: not those of common ones but the head noun, which take the server the
-// longest. A product with none of them is not found.
-func (p *termMatches) tellingWords() []string {
-	telling := p.words(func(i int) bool { return i == p.query.Head || p.share(i) <= commonShare })
-	if len(telling) == 0 {
+// rankingWords are the tokens that rank products which have all terms. Common terms are left out, since they take the server the longest; the
+// head noun stays. A product with none of the tokens is not found.
+func (p *termMatches) rankingWords() []string {
+	words := p.words(func(i int) bool { return i == p.query.Head || p.share(i) <= commonShare })
+	if len(words) == 0 {
 		return p.allWords()
 	}
-	return telling
+	return words
 }
 
 // fetch finds the best products: of those that have all terms, if they are enough. To rank all that have any takes longer, and those that
@@ -335,7 +335,7 @@ func (p *termMatches) fetch(ctx context.Context) error {
 	var err error
 	p.more = false
 	if condition, expected := p.havingAll(); expected >= float64(p.index.ranked()) {
-		documents, p.more, err = p.index.find(ctx, weaviate.Select{Where: condition, Words: p.tellingWords()})
+		documents, p.more, err = p.index.find(ctx, weaviate.Select{Where: condition, Words: p.rankingWords()})
 	}
 	if err == nil && !p.more {
 		documents, p.more, err = p.index.find(ctx, weaviate.Select{Words: p.allWords()})

@@ -26,11 +26,18 @@ func TestWordsThatRankProductsWithAllTerms(t *testing.T) {
 		q := index.NewVocabulary(nil).Parse(c.query)
 		m := &termMatches{query: q, sample: counts, index: &storeIndex{collection: collectionPrefix + "9", statistics: index.Statistics{Products: 1_000}}}
 		m.expand()
-		if diff := cmp.Diff(c.want, m.tellingWords()); diff != "" {
+		if diff := cmp.Diff(c.want, m.rankingWords()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.query, diff)
 		}
 		if _, got := m.havingAll(); math.Abs(got-c.expected) > 1e-6 {
 			t.Errorf("%s: %.1f products are expected to have all terms, want %.1f", c.query, got, c.expected)
+		}
+		if c.query != "black cable" {
+			continue
+		}
+		m.query.Head, m.sample = -1, map[string]int{countedProducts: 1, countedStem("black"): 1, countedStem("cabl"): 1}
+		if diff := cmp.Diff(m.allWords(), m.rankingWords()); diff != "" {
+			t.Errorf("%s, both common and without a head noun (-want +got):\n%s", c.query, diff)
 		}
 	}
 }
