@@ -239,9 +239,14 @@ func Indexed(p *catalogv1.Product) []byte {
 // In English that is the last word of the first part of the title, once the words are gone that only say how it is. Where nouns
 // come first it is the first.
 func titleHead(p *catalogv1.Product, l *Language, values [][]string) []string {
-	known := qualities(p, l, values)
+	title, brand := p.GetTitle(), catalog.Words(p.GetBrand())
+	// A title has its brand once: what follows it in "Case Logic camera case" is a case. Where nouns come first, the brand follows them.
+	if rest, ok := afterBrand(title, p.GetBrand()); ok && !l.nounFirst {
+		title, brand = rest, nil
+	}
+	known := qualities(p, brand, values)
 	quality := func(w string) bool { return known[w] || l.words.qualifiers[w] }
-	for _, part := range titleParts(p.GetTitle(), l.words.prepositions) {
+	for _, part := range titleParts(title, l.words.prepositions) {
 		ws := catalog.Words(withoutModels(part))
 		for l.nounFirst && len(ws) > 0 && quality(ws[0]) {
 			ws = ws[1:]
@@ -301,9 +306,19 @@ func endsInQuality(ws []string, quality func(string) bool) bool {
 // longestQuality is the number of words in an attribute that is a quality. Longer ones describe, in words of any sort.
 const longestQuality = 3
 
+// afterBrand is what follows the brand in a title that begins with it.
+func afterBrand(title, brand string) (rest string, ok bool) {
+	if brand == "" || len(brand) > len(title) || !strings.EqualFold(title[:len(brand)], brand) {
+		return "", false
+	}
+	rest = title[len(brand):]
+	next, _ := utf8.DecodeRuneInString(rest)
+	return rest, !unicode.IsLetter(next) && !unicode.IsDigit(next)
+}
+
 // qualities are the words that say whose and how a product is: those of its brand, its options and its short attributes
 // other than its type.
-func qualities(p *catalogv1.Product, l *Language, values [][]string) map[string]bool {
+func qualities(p *catalogv1.Product, brand []string, values [][]string) map[string]bool {
 	known := make(map[string]bool)
 	add := func(ws []string) {
 		if len(ws) <= longestQuality {
@@ -312,10 +327,7 @@ func qualities(p *catalogv1.Product, l *Language, values [][]string) map[string]
 			}
 		}
 	}
-	// A title that begins with the brand has it once: "Case Logic camera case" is a case. Where nouns come first, it stands before them.
-	if brand := catalog.Words(p.GetBrand()); l.nounFirst || !hasPrefix(catalog.Words(p.GetTitle()), brand) {
-		add(brand)
-	}
+	add(brand)
 	for i, a := range p.GetAttributes() {
 		if _, isText := a.GetValue().(*catalogv1.Attribute_Text); isText && !strings.HasSuffix(a.GetName(), "type") {
 			add(values[i])
@@ -333,8 +345,4 @@ func qualities(p *catalogv1.Product, l *Language, values [][]string) map[string]
 var broad = map[string]bool{
 	"pc": true, "computer": true, "device": true, "system": true, "unit": true, "set": true, "kit": true, "pack": true,
 	"bundle": true, "series": true, "edition": true,
-}
-
-func hasPrefix(ws, prefix []string) bool {
-	return len(prefix) <= len(ws) && slices.Equal(ws[:len(prefix)], prefix)
 }

@@ -27,6 +27,8 @@ import (
 // contents are what a saved index holds. They stand beside the library's files, and tell whether these can be used and what has
 // changed since.
 type contents struct {
+	// Analysis is the constant as it was. Analyses may miss a change to a few products.
+	Analysis int
 	// Texts are the hashes of what was indexed of each product, by its id.
 	Texts map[string]uint64
 	// Analyses are the hashes of the terms of some products. Another version of this program may take texts apart in another way.
@@ -37,6 +39,8 @@ type contents struct {
 }
 
 const (
+	// analysis numbers how texts are taken apart. Raise it when package index takes any text apart in another way.
+	analysis = 1
 	// contentsFile begins with a hash of what follows.
 	contentsFile = "contents"
 	// libraryFolder is where the library's CopyTo puts its files.
@@ -117,6 +121,9 @@ func load(folder string, products []*catalogv1.Product) (_ *wordIndex, texts map
 	if err := gob.NewDecoder(bytes.NewReader(rest)).Decode(&c); err != nil {
 		return nil, nil, err
 	}
+	if c.Analysis != analysis {
+		return nil, nil, errAnalysis
+	}
 	files, err := hashFiles(filepath.Join(folder, libraryFolder))
 	if err != nil {
 		return nil, nil, err
@@ -174,7 +181,7 @@ func (b *wordIndex) copy(products []*catalogv1.Product) *copied {
 	if !ok {
 		return nil
 	}
-	c := &copied{contents{Texts: make(map[string]uint64), Analyses: make(map[string]uint64), Lengths: b.lengths}, index.CopyReader()}
+	c := &copied{contents{Analysis: analysis, Texts: make(map[string]uint64), Analyses: make(map[string]uint64), Lengths: b.lengths}, index.CopyReader()}
 	hashes := textHashes(products)
 	for i, p := range products {
 		c.Texts[p.GetProductId()] = hashes[i]
