@@ -154,7 +154,7 @@ func (d *dictionary) isSpelled(w string) bool {
 	return d.exact[text.Fold(w)] != nil && !englishSpellings()[w] && !englishSpellings()[strings.TrimSuffix(w, "s")]
 }
 
-// isAmbiguous reports whether a word is English, too, though no English entry has it.
+// isAmbiguous reports whether the dictionary marks a word as English, too.
 func (d *dictionary) isAmbiguous(w string) bool {
 	return d.ambiguous[w] || d.ambiguous[strings.TrimSuffix(w, "s")]
 }
@@ -243,6 +243,8 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 	isForeign := func(w string) bool {
 		return len(w) > 1 && (!isEnglish(w) || d.isSpelled(w)) && !d.isAmbiguous(w)
 	}
+	// A title may have the word itself. The stem of another, "Karte", is that of an English word: kart.
+	isName := func(w string) bool { return !isEnglish(w) && English.Stem(w) == w }
 	foreign := func(ws ...string) {
 		if slices.ContainsFunc(ws, isForeign) {
 			more += len(ws)
@@ -295,7 +297,7 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 		case n > 0:
 			add(meanings[0], false)
 			t.add(meanings[0], meanings[1:]...)
-			if n == 1 && !isEnglish(w) && !d.isAmbiguous(folded[at]) {
+			if n == 1 && isName(w) && !d.isAmbiguous(folded[at]) {
 				t.add(meanings[0], w)
 			}
 			content = content || meanings[0] != strings.Join(ws[at:at+n], " ")
@@ -305,7 +307,7 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 			}
 		case parts != "":
 			add(parts, false)
-			if !isEnglish(w) {
+			if isName(w) {
 				t.add(parts, w)
 			}
 			content = true
