@@ -173,11 +173,11 @@ func (f *Result) Loose() []Hit {
 	return slices.DeleteFunc(slices.Clone(f.Hits), func(h Hit) bool { return !h.Loose || 2*f.Query.meets(h.Match) < f.Query.required() })
 }
 
-// Lacks are the words that the hit does not have, as the shopper wrote them.
+// Lacks are the required words that the hit does not have, as the shopper wrote them.
 func (f *Result) Lacks(h Hit) []string {
 	var out []string
 	for i, t := range f.Query.Terms {
-		if !h.Terms.Has(i) {
+		if !h.Terms.Has(i) && !slices.Contains(f.Query.Optional, i) {
 			out = append(out, t.Text)
 		}
 	}

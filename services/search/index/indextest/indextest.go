@@ -42,6 +42,7 @@ func Run(t *testing.T, most int, open func(t *testing.T, s catalog.Store) index.
 		{"sizes", x.testSizes},
 		{"modifiers", x.testModifiers},
 		{"the word colour orders and excludes none", x.testTheWordColourOrdersAndExcludesNone},
+		{"words that exclude nothing are not known", x.testWordsThatExcludeNothingAreNotKnown},
 		{"marked gifts come first", x.testMarkedGiftsComeFirst},
 		{"what the query negates is not asked for", x.testWhatTheQueryNegatesIsNotAskedFor},
 		{"typos are near in length and name", x.testTyposAreNearInLengthAndName},

@@ -209,6 +209,24 @@ func (x suite) testTheWordColourOrdersAndExcludesNone(t *testing.T) {
 	}
 }
 
+// A light jacket is no light laptop, and the store does not know of laptops.
+func (x suite) testWordsThatExcludeNothingAreNotKnown(t *testing.T) {
+	v := x.view(t, []*catalogv1.Product{catalogtest.Thing("JACKET", "Light jacket")})
+	found, err := v.Search(t.Context(), v.Query(TestVocabulary(t), "light laptop"), index.NewFilter(nil), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := found.Known(t.Context())
+	if err != nil || len(known) > 0 || len(found.Loose()) > 0 {
+		t.Errorf("known are %v, near is %v, error %v; want none", known, found.Loose(), err)
+	}
+	for _, h := range found.Hits {
+		if lacks := found.Lacks(h); !slices.Equal(lacks, []string{"laptop"}) {
+			t.Errorf("%s lacks %v, want laptop", h.ID(), lacks)
+		}
+	}
+}
+
 func (x suite) testMarkedGiftsComeFirst(t *testing.T) {
 	products := catalogtest.Wardrobe()
 	products[3].Tags = append(products[3].Tags, "gift")

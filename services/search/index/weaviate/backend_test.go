@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,6 +44,7 @@ func TestConformance(t *testing.T) {
 	}{
 		{"what was lost is filled in", testWhatWasLostIsFilledIn},
 		{"more matches than are ranked", testMoreMatchesThanAreRanked},
+		{"common words", testCommonWords},
 		{"a search that is overtaken is made again", testASearchIsRepeatedWhenItsCollectionGoes},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, client) })
@@ -391,5 +393,28 @@ func testMoreMatchesThanAreRanked(t *testing.T, client *weaviate.Client) {
 		if got.GetMoreMatches() || got.GetTotalCount() != 10 {
 			t.Errorf("%q up to a price: %d matches, more %v; want 10 and no more", text, got.GetTotalCount(), got.GetMoreMatches())
 		}
+	}
+}
+
+// testCommonWords has words of which more products have all than a query returns. Those that are called by them are found.
+func testCommonWords(t *testing.T, client *weaviate.Client) {
+	c := testCluster(t, servicetest.Redis(t), client)
+	var products []*catalogv1.Product
+	for i := range 2*ranked + 20 {
+		products = append(products, catalogtest.Described(fmt.Sprintf("LAMP-%d", i), fmt.Sprintf("Black lamp %d", i), "It is too small for a desk.", "Things"))
+	}
+	var want []string
+	for i := range 15 {
+		id := fmt.Sprintf("DESK-%d", i)
+		want = append(want, id)
+		products = append(products, catalogtest.Described(id, fmt.Sprintf("Black desk lamp %d", i), "It is bright.", "Things"))
+	}
+	indextest.Put(t, c.store, "s1", products...)
+	v := indextest.ViewOf(t, c.store, c, nil)
+	got := indextest.HitIDs(t, v, "do you have a black desk lamp", nil, catalogv1.Sort_SORT_UNSPECIFIED)
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("found %v, want %v", got, want)
 	}
 }
