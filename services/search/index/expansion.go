@@ -15,7 +15,7 @@ const (
 	// TypoShare is what a word that was taken for a typo is worth.
 	TypoShare = 0.6
 	// HeadShare of the rarity of the word that says what is wanted goes to products that are it by their title. 0.5
-	// ranks worse, 1.5 and 2 alike.
+	// ranks worse, 1.5 and 2 as 1 does.
 	HeadShare = 1
 	// shortestCompound is the length of a word that may have been two, in bytes.
 	shortestCompound = 5

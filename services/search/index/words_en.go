@@ -28,8 +28,8 @@ var vague = map[string]bool{
 // nounsAtEnd are vague words that are nouns at the end of a query: a "camping light" is a lamp.
 var nounsAtEnd = map[string]bool{"light": true}
 
-// colourWords are fillers but beside a noun: a "colour printer", an "imprimante couleur". There they affect the order of products and exclude
-// none.
+// colourWords are fillers except beside a noun, on the side where the language has modifiers: a "colour printer", an "imprimante couleur". There
+// they affect the order of products and exclude none.
 var colourWords = wordSet("colour color couleur")
 
 // gifts are words for anything that a shopper wants to give away.
