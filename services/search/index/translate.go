@@ -238,33 +238,21 @@ func brandAt(ws []string, brands map[string]int) int {
 // of its language alone than of English alone. It is zero if no word is translated that tells products apart.
 func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) bool, brands map[string]int) (t translation, more int) {
 	t.others = make(map[string][]string)
-	var out, phrase []string
+	order := wordOrder{nounFirst: d.nounFirst}
 	folded := d.folded(ws)
 	isForeign := func(w string) bool {
 		return len(w) > 1 && (!isEnglish(w) || d.isSpelled(w)) && !d.isAmbiguous(w)
 	}
-	// A title may have the word itself. The stem of another, "Karte", is that of an English word: kart.
-	isName := func(w string) bool { return !isEnglish(w) && English.Stem(w) == w }
 	foreign := func(ws ...string) {
 		if slices.ContainsFunc(ws, isForeign) {
 			more += len(ws)
 		}
 	}
-	var kept bool // the last word was not translated
-	flush := func() {
-		if d.nounFirst {
-			slices.Reverse(phrase)
+	// What a word means may also be called by the word itself, unless its stem is that of an English one, as Karte's is kart.
+	addItself := func(meaning string, at int) {
+		if w := ws[at]; !isEnglish(w) && English.Stem(w) == w && !d.isAmbiguous(folded[at]) {
+			t.add(meaning, w)
 		}
-		out, phrase, kept = append(out, phrase...), nil, false
-	}
-	add := func(w string, keep bool) {
-		last := len(phrase) - 1
-		if last >= 0 && !isNumber(w) && (kept && keep || isNumber(phrase[last])) { // "44 inch" and names stay in order
-			phrase[last] += " " + w
-		} else {
-			phrase = append(phrase, w)
-		}
-		kept = keep
 	}
 	content := false
 	for at := 0; at < len(ws); {
@@ -272,7 +260,7 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 		small := x.stop[w] || x.words.prepositions[w]
 		if n := brandAt(ws[at:], brands); n > 1 || n == 1 && !small {
 			for i := at; i < at+n; i++ {
-				add(ws[i], true)
+				order.add(ws[i], true)
 			}
 			if n == 1 {
 				t.add(w, d.lookup(folded[at])...)
@@ -291,14 +279,13 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 		}
 		switch {
 		case n > 0 && englishWords.prepositions[meanings[0]]:
-			flush()
-			out = append(out, meanings[0])
+			order.addPreposition(meanings[0])
 			foreign(ws[at : at+n]...)
 		case n > 0:
-			add(meanings[0], false)
+			order.add(meanings[0], false)
 			t.add(meanings[0], meanings[1:]...)
-			if n == 1 && isName(w) && !d.isAmbiguous(folded[at]) {
-				t.add(meanings[0], w)
+			if n == 1 {
+				addItself(meanings[0], at)
 			}
 			content = content || meanings[0] != strings.Join(ws[at:at+n], " ")
 			// "winder" by itself is English, though its German stem is "Wind".
@@ -306,31 +293,63 @@ func (d *dictionary) translate(x *lexicon, ws []string, isEnglish func(string) b
 				foreign(ws[at : at+n]...)
 			}
 		case parts != "":
-			add(parts, false)
-			if isName(w) {
-				t.add(parts, w)
-			}
+			order.add(parts, false)
+			addItself(parts, at)
 			content = true
 			foreign(w)
-		case x.stop[w] || x.words.prepositions[w]: // "de", "der": English says it by the order of words
+		case small: // "de", "der": English says it by the order of words
 			foreign(w)
 		case x.isKnown(x.Stem(w)):
-			add(w, true)
+			order.add(w, true)
 			foreign(w)
 		default:
-			add(w, true)
+			order.add(w, true)
 			if isEnglish(w) && !d.words[folded[at]] {
 				more--
 			}
 		}
 		at += max(1, n)
 	}
-	flush()
 	if !content {
 		return translation{}, 0
 	}
-	t.text = strings.Join(out, " ")
+	t.text = order.text()
 	return t, more
+}
+
+// wordOrder puts translated words in the order of English.
+type wordOrder struct {
+	nounFirst   bool // the language has them the other way round between prepositions
+	out, phrase []string
+	kept        bool // the last word was not translated
+}
+
+// add adds a word; keep is true for one that was not translated.
+func (o *wordOrder) add(w string, keep bool) {
+	last := len(o.phrase) - 1
+	if last >= 0 && !isNumber(w) && (o.kept && keep || isNumber(o.phrase[last])) { // "44 inch" and names stay in order
+		o.phrase[last] += " " + w
+	} else {
+		o.phrase = append(o.phrase, w)
+	}
+	o.kept = keep
+}
+
+func (o *wordOrder) addPreposition(w string) {
+	o.endPhrase()
+	o.out = append(o.out, w)
+}
+
+func (o *wordOrder) endPhrase() {
+	if o.nounFirst {
+		slices.Reverse(o.phrase)
+	}
+	o.out, o.phrase, o.kept = append(o.out, o.phrase...), nil, false
+}
+
+func (o *wordOrder) text() string {
+	o.endPhrase()
+	return strings.Join(o.out, " ")
 }
 
 // compound translates a word made of several that the dictionary has: "Puppenkleidung" is doll clothes. Empty: it is none.
