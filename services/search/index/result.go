@@ -74,17 +74,20 @@ func (v *View) Candidates(ctx context.Context, q Query, f Filter) ([]Hit, []Feat
 
 // Known returns the required words of the query that any product of the store has. Stock, price and the filter do not count.
 func (out *Result) Known(ctx context.Context) ([]string, error) {
-	needs := make([]Constraint, len(out.Query.Terms))
-	for i := range needs {
-		needs[i].Terms = TermSet(0).Add(i)
+	var required []Term
+	var needs []Constraint
+	for i, t := range out.Query.Terms {
+		if !slices.Contains(out.Query.Optional, i) {
+			required, needs = append(required, t), append(needs, Constraint{Terms: TermSet(0).Add(i)})
+		}
 	}
 	met, err := out.matches.Any(ctx, needs...)
 	if err != nil {
 		return nil, fmt.Errorf("known words: %w", err)
 	}
 	var known []string
-	for i, t := range out.Query.Terms {
-		if met[i] && !slices.Contains(out.Query.Optional, i) {
+	for i, t := range required {
+		if met[i] {
 			known = append(known, t.Text)
 		}
 	}
