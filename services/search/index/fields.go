@@ -13,6 +13,7 @@ import (
 
 	catalogv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/catalog/v1"
 
+	"github.com/quartet-commerce/quartet/services/internal/retrieval"
 	"github.com/quartet-commerce/quartet/services/search/catalog"
 )
 
@@ -146,7 +147,7 @@ func joined(ws []string) []string {
 func models(text string) []string {
 	var out []string
 	for _, w := range strings.Fields(text) {
-		if !strings.ContainsAny(w, "0123456789") {
+		if !retrieval.HasDigit(w) {
 			continue
 		}
 		if ws := catalog.Words(w); len(ws) > 2 {
@@ -267,6 +268,16 @@ func titleHead(p *catalogv1.Product, l *Language, values [][]string) []string {
 	return nil
 }
 
+// afterBrand is what follows the brand in a title that begins with it.
+func afterBrand(title, brand string) (rest string, ok bool) {
+	if brand == "" || len(brand) > len(title) || !strings.EqualFold(title[:len(brand)], brand) {
+		return "", false
+	}
+	rest = title[len(brand):]
+	next, _ := utf8.DecodeRuneInString(rest)
+	return rest, !unicode.IsLetter(next) && !unicode.IsDigit(next)
+}
+
 // titleParts cuts a title at punctuation and at prepositions.
 func titleParts(title string, prepositions map[string]bool) []string {
 	var out []string
@@ -288,7 +299,7 @@ func titleParts(title string, prepositions map[string]bool) []string {
 func withoutModels(part string) string {
 	ws := strings.Fields(part)
 	for i, w := range ws {
-		if strings.ContainsAny(w, "0123456789") && strings.ContainsFunc(w, unicode.IsLetter) {
+		if retrieval.HasDigit(w) && strings.ContainsFunc(w, unicode.IsLetter) {
 			ws[i] = "model0"
 		}
 	}
@@ -300,21 +311,11 @@ func withoutModels(part string) string {
 func endsInQuality(ws []string, quality func(string) bool) bool {
 	last := ws[len(ws)-1]
 	measures := len(ws) > 1 && isNumber(ws[len(ws)-2])
-	return measures || len(last) == 1 || strings.ContainsAny(last, "0123456789") || quality(last)
+	return measures || len(last) == 1 || retrieval.HasDigit(last) || quality(last)
 }
 
 // longestQuality is the number of words in an attribute that is a quality. Longer ones describe, in words of any sort.
 const longestQuality = 3
-
-// afterBrand is what follows the brand in a title that begins with it.
-func afterBrand(title, brand string) (rest string, ok bool) {
-	if brand == "" || len(brand) > len(title) || !strings.EqualFold(title[:len(brand)], brand) {
-		return "", false
-	}
-	rest = title[len(brand):]
-	next, _ := utf8.DecodeRuneInString(rest)
-	return rest, !unicode.IsLetter(next) && !unicode.IsDigit(next)
-}
 
 // qualities are the words that say whose and how a product is: those of its brand, its options and its short attributes
 // other than its type.
