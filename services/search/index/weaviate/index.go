@@ -179,7 +179,6 @@ func (s *storeIndex) identities(ctx context.Context, hits []weaviate.Hit) ([]ide
 // Match asks the cluster for the best products by the words of the query.
 func (s *storeIndex) Match(ctx context.Context, q index.Query) (index.Matches, error) {
 	p := &termMatches{index: s, query: q, more: true}
-	p.score.means = s.means
 	p.expand()
 	if len(q.Terms) == 0 {
 		return p, nil
@@ -214,7 +213,7 @@ type termMatches struct {
 
 // expand sets the forms of the terms, and the conditions.
 func (p *termMatches) expand() {
-	p.score.terms = p.query.Terms
+	p.score.terms, p.score.means = p.query.Terms, p.index.means
 	for i, t := range p.query.Terms {
 		p.score.expansions = append(p.score.expansions, index.Expansions(p.query.Terms, i))
 		var head []string
