@@ -20,6 +20,7 @@ type Checker struct {
 	stated   []stated
 	others   Claims     // that are no facts
 	named    []*subject // that the text names
+	focus    []*subject // the products that its last clause may be about
 
 	derivation derivation
 	items      int64 // of the lists of the text
@@ -62,7 +63,10 @@ func (k *Checker) Add(sentence string) Claims {
 	}
 	k.text.WriteString(sentence)
 	e := k.evidence
-	outline := e.subjects.outline(s)
+	outline := e.subjects.outline(s, k.focus)
+	if n := len(outline.focus); n > 0 {
+		k.focus = outline.focus[n-1].products
+	}
 	first := len(k.stated)
 	if k.text.Len() < settled || k.shown == "" { // a first sentence of titles may show another language than the answer's
 		k.shown = text.Language(k.text.String())

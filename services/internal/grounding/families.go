@@ -15,6 +15,7 @@ const (
 	famUnits       = "numbers in other units"
 	famArrival     = "times of arrival"
 	famPieces      = "pieces in stock"
+	famFocus       = "focus"
 )
 
 // without is the family, or the rule of derived amounts, that a test leaves out.

@@ -136,7 +136,7 @@ func (e *MergeEvidence) Prepare() {
 
 // addAnswer adds what an answer, and its facts, say of subjects that were added before.
 func (s *subjects) addAnswer(raw string, facts []Fact) {
-	o := s.outline(raw)
+	o := s.outline(raw, nil)
 	for _, f := range facts {
 		_, r := o.at(f.Start)
 		if len(r.named) == 0 {
@@ -175,7 +175,7 @@ func (e *MergeEvidence) checkStatements(t Text) Claims {
 		return nil
 	}
 	s := e.subjects()
-	o := s.outline(t.raw)
+	o := s.outline(t.raw, nil)
 	out := s.check(o, nil, MaxChecked)
 	var d derivation
 	claims := t.claims(nil)

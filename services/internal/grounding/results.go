@@ -34,7 +34,7 @@ func (e *Evidence) Read() {
 			t := Read(r.text, "")
 			e.add(place{callID: r.callID, text: r.text, isResult: true}, t)
 			e.subjects.common.Add(t)
-			e.subjects.addStatements(e.subjects.outline(r.text), nil)
+			e.subjects.addStatements(e.subjects.outline(r.text, nil), nil)
 			continue
 		}
 		reading := resultReader{e, r.callID, keys}
@@ -170,6 +170,11 @@ func (r resultReader) object(v gjson.Result, pointer string, of *subject) {
 	}
 	facts := r.e.facts[first:]
 	of.addFields(object)
+	if of.kind == kindProduct {
+		for _, key := range []string{"brand", "category", "details", "options"} {
+			eachText(object.get(key), func(t string) { r.e.subjects.addMarks(of, t) })
+		}
+	}
 	of.facts.AddFacts(facts...)
 	if options := object.get("options"); options.IsObject() && object.get("variant_id").Exists() {
 		of.variants = append(of.variants, variant{words: optionWords(options), facts: facts})
@@ -300,7 +305,7 @@ func (s *subjects) addTexts(v gjson.Result, about []*subject) {
 	switch {
 	case v.Type == gjson.String:
 		if strings.Count(v.Str, " ") >= minSpaces {
-			s.addStatements(s.outline(v.Str), about)
+			s.addStatements(s.outline(v.Str, nil), about)
 		}
 	case v.IsArray():
 		v.ForEach(func(_, element gjson.Result) bool {

@@ -52,7 +52,11 @@ func assertionsOf(o outline) []assertion {
 		isConditional := sentenceHas(clauses, i, "IF") // "it is on its way, if you like to follow it"
 		isShipping := (c.has("SHIPPING") || len(c.words) <= maxAside && sentenceHas(clauses, i, "SHIPPING")) && !sentenceHas(clauses, i, "return") && !sentenceHas(clauses, i, "exchange")
 		for _, h := range c.hits {
-			topic := topicOf(h, c, refs[i], isShipping)
+			about := refs[i]
+			if (h.topic == "stock" || h.topic == "available") && !c.has("ME") {
+				about = o.about(i)
+			}
+			topic := topicOf(h, c, about, isShipping)
 			if _, isStatus := statuses[topic]; topic == "" || isConditional && !isStatus && topic != "stock" {
 				continue
 			}
@@ -61,7 +65,7 @@ func assertionsOf(o outline) []assertion {
 				continue
 			}
 			out = append(out, assertion{
-				topic: topic, denied: denied, about: refs[i].named, qualifiers: qualifiersOf(o, i),
+				topic: topic, denied: denied, about: about.named, qualifiers: qualifiersOf(o, i),
 				conditional: isConditional || sentenceHas(clauses, i, "LIMIT"), start: c.start, end: c.end,
 			})
 		}
@@ -92,11 +96,17 @@ func (c *clause) denies(h hit) bool {
 				last = o.at
 			}
 		}
-		if follows && h.at > n.at && h.at <= n.at+reach || !follows && h.at == last {
+		isOfNoun := n.at+1 < len(c.words) && isDeterminer(c.words[n.at].Text) // "with 5 in stock there is no hurry"
+		if follows && h.at > n.at && h.at <= n.at+reach || !follows && !isOfNoun && h.at == last {
 			return true
 		}
 	}
 	return false
+}
+
+// isDeterminer reports whether a folded word denies the noun behind it.
+func isDeterminer(w string) bool {
+	return w == "no" || strings.HasPrefix(w, "kein") || strings.HasPrefix(w, "aucun") || strings.HasPrefix(w, "ningun")
 }
 
 // isNo reports whether a clause is only a no to the one before it: "returnable: no".

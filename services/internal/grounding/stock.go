@@ -22,7 +22,11 @@ func (s *subjects) miscounted(o outline, language string, before []*subject, fac
 		isKnown := slices.ContainsFunc(facts, func(f stated) bool {
 			return (f.other != nil || f.made.Verdict == Unsupported) && o.clauseAt(f.claim.Start) == i
 		})
-		if of := s.miscounts(o, i, language, before); of != nil && !isKnown {
+		of := s.miscounts(o, i, language, before)
+		if of == nil && uses(famFocus) {
+			of = s.countsOther(o, i, language)
+		}
+		if of != nil && !isKnown {
 			out = append(out, Claim{Start: c.start, End: c.end, Text: o.raw[c.start:c.end], Kind: Statement, Subject: of.id, Verdict: Contradicted})
 		}
 	}
@@ -37,17 +41,30 @@ func (s *subjects) miscounts(o outline, clause int, language string, before []*s
 		return nil
 	}
 	of := o.refs[clause].of(kindProduct)
-	if last := ofKind(before, kindProduct); of == nil && len(last) > 0 && !o.hintsAtOthers(clause, last[len(last)-1]) {
+	if p := o.focus[clause].only(); p != nil && uses(famFocus) {
+		of = p
+	} else if last := ofKind(before, kindProduct); of == nil && len(last) > 0 && !o.hintsAtOthers(clause, last[len(last)-1]) {
 		of = last[len(last)-1] // "Five of them are in stock"
 	}
 	if of == nil {
 		return nil
 	}
+	raw, stocks := o.raw[c.start:c.end], of.piecesOf(c)
+	for _, f := range Read(raw, language).Facts {
+		if n, ok := f.pieces(); ok && len(stocks) > 0 && !slices.Contains(stocks, n) && !of.isNamedBy(raw[f.Start:f.End]) && !s.isAsked(raw[f.Start:f.End]) {
+			return of
+		}
+	}
+	return nil
+}
+
+// piecesOf returns how many pieces of a product a clause may say are in stock: those of the variants that it names, or of any, and their sum.
+func (s *subject) piecesOf(c *clause) []int64 {
 	isNamed := func(option string) bool {
 		return slices.ContainsFunc(c.words, func(w text.Word) bool { return w.Text == option })
 	}
 	var stocks, qualified []int64
-	for _, v := range of.stocks {
+	for _, v := range s.stocks {
 		stocks = append(stocks, v.pieces)
 		if slices.ContainsFunc(v.options, isNamed) {
 			qualified = append(qualified, v.pieces)
@@ -60,9 +77,29 @@ func (s *subjects) miscounts(o outline, clause int, language string, before []*s
 	for _, n := range stocks {
 		sum += n
 	}
-	raw := o.raw[c.start:c.end]
-	for _, f := range Read(raw, language).Facts {
-		if n, ok := f.pieces(); ok && len(stocks) > 0 && n != sum && !slices.Contains(stocks, n) && !of.isNamedBy(raw[f.Start:f.End]) && !s.isAsked(raw[f.Start:f.End]) {
+	if len(stocks) > 0 {
+		stocks = append(stocks, sum)
+	}
+	return stocks
+}
+
+// countsOther returns the product in focus if a clause of a sentence about stock has a number of it that is the stock of another product, and
+// that nothing else has, or nil.
+func (s *subjects) countsOther(o outline, clause int, language string) *subject {
+	c := &o.clauses[clause]
+	of := o.focus[clause].only()
+	isAboutStock := slices.ContainsFunc([]string{"PIECES", "stock", "available"}, func(topic string) bool { return sentenceHas(o.clauses, clause, topic) })
+	isNear := c.has("PIECES") || c.has("stock") || o.focus[clause].isOwn || clause > 0 && o.focus[clause-1].isOwn
+	if of == nil || !isAboutStock || !isNear || c.isQuestion || c.has("NOT") || hasIf(o.clauses[clause:clause+1], language) {
+		return nil
+	}
+	stocks := of.piecesOf(c)
+	for _, f := range Read(o.raw[c.start:c.end], language).Facts {
+		n, ok := f.count()
+		isOther := func(p *subject) bool {
+			return p != of && slices.ContainsFunc(p.stocks, func(v variantStock) bool { return v.pieces == n })
+		}
+		if ok && len(stocks) > 0 && !slices.Contains(stocks, n) && !of.facts.Has(f) && !s.common.Has(f) && slices.ContainsFunc(s.list, isOther) {
 			return of
 		}
 	}
@@ -88,9 +125,14 @@ func (s *subject) isInStock() bool {
 
 // pieces returns the number of pieces that a fact may be, and not at least or at most. A number with a unit of its own is none.
 func (f Fact) pieces() (n int64, ok bool) {
+	n, ok = f.count()
+	return n, ok && (counts[f.Unit] || unitsOfStock[f.Unit] || stockVerbs[f.Left] > 0)
+}
+
+// count returns the number of things that a fact may be, and not at least or at most. An amount, a percentage or a measure is none.
+func (f Fact) count() (n int64, ok bool) {
 	values := f.values()
-	isCount := counts[f.Unit] || unitsOfStock[f.Unit] || stockVerbs[f.Left] > 0
-	if len(values) == 0 || f.currency != "" || !isCount || limits[f.Left] > 0 || approximate[f.Left] > 0 || boundWords[f.Left] > 0 || values[0]%thousand != 0 {
+	if len(values) == 0 || f.currency != "" || f.Unit == Percent || unitOf(f) != "" || limits[f.Left] > 0 || approximate[f.Left] > 0 || boundWords[f.Left] > 0 || values[0]%thousand != 0 {
 		return 0, false
 	}
 	return values[0] / thousand, true

@@ -35,10 +35,11 @@ type variant struct {
 type subjects struct {
 	list       []*subject
 	byWord     map[string][]*subject
-	common     Set      // what the evidence says of no subject
-	titles     []string // of products, that would be several clauses
-	known      string   // all that it says, in lower case
-	asked      []string // stems of what people wrote
+	byMark     map[string][]*subject // products and items of orders
+	common     Set                   // what the evidence says of no subject
+	titles     []string              // of products, that would be several clauses
+	known      string                // all that it says, in lower case
+	asked      []string              // stems of what people wrote
 	assertions []assertion
 	said       []statement // the clauses of texts
 	terms      []term
@@ -95,6 +96,9 @@ func (s *subjects) subject(kind, id, name string) *subject {
 	}
 	for _, w := range n.words {
 		s.byWord[w] = append(s.byWord[w], n)
+	}
+	if kind == kindProduct || kind == kindItem {
+		s.addMarks(n, name)
 	}
 	return n
 }
@@ -284,6 +288,26 @@ type outline struct {
 	clauses []clause
 	own     []reference // what each clause names itself
 	refs    []reference // what each is about
+	focus   []focus     // the products that each may be about
+}
+
+// product returns the product that a clause is about, if its sentence has words for it up to there, or nil.
+func (o outline) product(clause int) *subject {
+	for i := clause; i >= 0 && o.clauses[i].sentence == o.clauses[clause].sentence; i-- {
+		if o.focus[i].isOwn {
+			return o.focus[clause].only()
+		}
+	}
+	return nil
+}
+
+// about is refs, with the product in focus in place of others, or of none.
+func (o outline) about(clause int) reference {
+	r := o.refs[clause]
+	if p := o.focus[clause].only(); p != nil && uses(famFocus) && r.of(kindProduct) != p {
+		r.named = append(slices.DeleteFunc(slices.Clone(r.named), func(n *subject) bool { return n.kind == kindProduct }), p)
+	}
+	return r
 }
 
 // clauseAt returns the number of the clause at a byte of the text, or -1.
@@ -321,8 +345,9 @@ func (o outline) subject(offset int) *subject {
 	return nil
 }
 
-// outline returns the clauses of a text. One without a name of a kind goes on about that of the clause before it in its sentence.
-func (s *subjects) outline(raw string) outline {
+// outline returns the clauses of a text, behind one that is about some products. A clause without a name of a kind goes on about that of the
+// clause before it in its sentence.
+func (s *subjects) outline(raw string, before []*subject) outline {
 	words := text.Words(raw)
 	clauses := clausesOf(raw, words, s.titles)
 	own := make([]reference, len(clauses))
@@ -339,7 +364,7 @@ func (s *subjects) outline(raw string) outline {
 			out[i].inherit(out[i-1])
 		}
 	}
-	return outline{raw, words, clauses, own, out}
+	return outline{raw, words, clauses, own, out, s.focusOf(raw, clauses, before)}
 }
 
 // isRow reports whether the line of a byte is an item of a list or a row of a table.
@@ -376,6 +401,10 @@ func (o outline) hintsAtOthers(clause int, n *subject) bool {
 // another variant of it; or else nil.
 func (s *subjects) contradicts(in outline, c claim) *subject {
 	of, r := in.at(c.Start)
+	var product *subject // that the amount is of
+	if c.currency != "" && uses(famFocus) {
+		product = in.product(in.clauseAt(c.Start))
+	}
 	if !isSpecific(c) && !s.units[c.Unit] || of.has("COMPARE") || c.currency == "" && len(comparisonsOf(of.words)) > 0 || s.common.Has(c.Fact) || in.listsNames(c.Start) {
 		return nil
 	}
@@ -388,7 +417,8 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 	has := func(n *subject) bool { // an order has what its items have
 		return n.facts.Has(c.Fact) && (n.kind != kindOrder || r.of(kindItem) == nil)
 	}
-	if slices.ContainsFunc(r.mentioned, has) {
+	isOwn := func(n *subject) bool { return has(n) && (product == nil || n.kind != kindProduct) }
+	if slices.ContainsFunc(r.mentioned, isOwn) || product != nil && has(product) {
 		return nil
 	}
 	isMeasure := c.currency == "" && c.Unit != Percent && c.Unit != Date
@@ -402,6 +432,10 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 			continue
 		}
 		named = r.of(o.kind)
+		if product != nil && (o.kind == kindProduct || o.kind == kindItem && named == nil || o.kind == kindOrder && s.hasItemWith(o, c)) {
+			named = product
+			continue
+		}
 		if o.kind == kindPassage && isMeasure {
 			if !in.spellsOut(named, of.sentence) {
 				named = nil
@@ -413,6 +447,11 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 		}
 	}
 	return named
+}
+
+// hasItemWith reports whether a claim is true of an item of an order.
+func (s *subjects) hasItemWith(order *subject, c claim) bool {
+	return slices.ContainsFunc(s.list, func(o *subject) bool { return slices.Contains(o.orders, order) && o.facts.Has(c.Fact) })
 }
 
 // hasOtherTotal reports whether a clause gives an amount as the total of an order, and it is another one.

@@ -1,0 +1,198 @@
+package grounding
+
+import (
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
+)
+
+// focus is which products a clause may be about: those that its words mean, or else those that the text is about already. Names need not be
+// whole: "the 8 mm one", "les grelots M", "in size M".
+type focus struct {
+	products []*subject
+	isOwn    bool // the clause has words for them
+}
+
+// only returns the product if there is just one, or nil.
+func (f focus) only() *subject {
+	if len(f.products) == 1 && f.products[0].kind == kindProduct {
+		return f.products[0]
+	}
+	return nil
+}
+
+// focusOf returns the focus of each clause of a text, behind one that is about some products. Words that fit several products mean those
+// that the text is about already, if these are among them.
+func (s *subjects) focusOf(raw string, clauses []clause, before []*subject) []focus {
+	out := make([]focus, len(clauses))
+	if len(s.byMark) == 0 {
+		return out
+	}
+	for i := range clauses {
+		c := &clauses[i]
+		if i > 0 && clauses[i-1].line != c.line && isTableRow(raw, c.start) {
+			before = nil
+		}
+		meant := s.meant(raw, c)
+		if len(meant) == 0 && i+1 < len(clauses) && clauses[i+1].inBrackets && !c.inBrackets {
+			meant = s.meant(raw, &clauses[i+1]) // 24.90 EUR (Chalk pouch)
+		}
+		isOther := c.has("COMPARE") || c.has("BOTH") || len(comparisonsOf(c.words)) > 0
+		same := slices.DeleteFunc(slices.Clone(meant), func(p *subject) bool { return !slices.Contains(before, p) })
+		switch {
+		case len(meant) > 0 && (isOther || len(same) == 0):
+			before = meant
+		case len(meant) > 0:
+			before = same
+		case isOther:
+			before = nil
+		}
+		out[i] = focus{before, len(meant) > 0}
+	}
+	return out
+}
+
+// isTableRow reports whether the line of a byte is a row of a table.
+func isTableRow(raw string, offset int) bool {
+	return strings.HasPrefix(strings.TrimLeft(raw[strings.LastIndexByte(raw[:offset], '\n')+1:], " \t"), "|")
+}
+
+// marked is a product or an item of an order with the marks that a clause has of it.
+type marked struct {
+	*subject
+	marks wordSet
+}
+
+// meant returns what the words of a clause may mean: the products and items of orders of which no other one has the same marks, and more.
+func (s *subjects) meant(raw string, c *clause) []*subject {
+	marks := slices.DeleteFunc(marksOf(raw, c.words), func(m mark) bool { // "auf Lager" is no shelf
+		return slices.ContainsFunc(c.hits, func(h hit) bool { return isTopic(h.topic) && h.at <= m.at && m.at < h.at+len(h.words) })
+	})
+	marks = marks[:min(len(marks), bits.UintSize)]
+	var all []marked
+	for i, m := range marks {
+		for _, p := range s.byMark[m.text] {
+			if m.isCount && !s.isBesideMark(p, marks, i) {
+				continue
+			}
+			k := slices.IndexFunc(all, func(o marked) bool { return o.subject == p })
+			if k < 0 {
+				k, all = len(all), append(all, marked{subject: p})
+			}
+			all[k].marks |= 1 << i
+		}
+	}
+	var out []*subject
+	for _, p := range all {
+		isLess := func(o marked) bool { return p.marks.isPartOf(o.marks) }
+		isAlsoProduct := func(o marked) bool { return p.kind == kindItem && o.kind == kindProduct && o.name == p.name }
+		if !slices.ContainsFunc(all, isLess) && !slices.ContainsFunc(all, isAlsoProduct) {
+			out = append(out, p.subject)
+		}
+	}
+	return out
+}
+
+// isBesideMark reports whether a mark stands beside another one of a product: "Orbela de 8".
+func (s *subjects) isBesideMark(p *subject, marks []mark, at int) bool {
+	const reach = 2 // words
+	isOf := func(i int) bool { return slices.Contains(s.byMark[marks[i].text], p) }
+	return at > 0 && marks[at].at-marks[at-1].at <= reach && isOf(at-1) || at+1 < len(marks) && marks[at+1].at-marks[at].at <= reach && isOf(at+1)
+}
+
+// addMarks adds the marks of a text that describes a product or an item of an order.
+func (s *subjects) addMarks(p *subject, raw string) {
+	if s.byMark == nil {
+		s.byMark = map[string][]*subject{}
+	}
+	for _, m := range marksOf(raw, text.Words(raw)) {
+		if !slices.Contains(s.byMark[m.text], p) {
+			s.byMark[m.text] = append(s.byMark[m.text], p)
+		}
+	}
+}
+
+// mark is what may tell products apart in a text: the stem of a word of content, a number with its unit, a size such as M, or what a sign
+// joins, such as 18/3.
+type mark struct {
+	text    string
+	at      int  // number of its word
+	isCount bool // it is a small number without a unit, which may count anything
+}
+
+// marksOf returns the marks in some words of a text. Amounts are none, since they are what is checked.
+func marksOf(raw string, words []text.Word) []mark {
+	var out []mark
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		written := raw[w.Start:w.End]
+		isCapitals := strings.ToUpper(written) == written
+		switch {
+		case hasDigit(w):
+			m, first := mark{text: numberMark(w.Text), at: i}, i
+			for i+1 < len(words) && hasDigit(words[i+1]) && isJoint(raw[words[i].End:words[i+1].Start]) {
+				i++
+				m.text += "/" + numberMark(words[i].Text)
+			}
+			m.isCount = len(m.text) <= maxCount && !strings.ContainsFunc(m.text, unicode.IsLetter) && (first == 0 || !isArticle(words[first-1].Text))
+			if i+1 < len(words) {
+				if unit := measures[text.HeadBytes(words[i+1].Text, unitLength)]; unit != "" {
+					m.text, m.isCount = m.text+unit, false
+				}
+			}
+			if !isAmount(raw, w.Start, words[i].End) {
+				out = append(out, m)
+			}
+		case len(w.Text) == 1 && isCapitals && !strings.HasPrefix(raw[w.End:], "'") && !strings.HasPrefix(raw[w.End:], "’"):
+			out = append(out, mark{text: written, at: i})
+		case len(w.Text) == 2 && isCapitals, len(w.Text) > 2 && (!isStopWord(w.Text) || i > 0 && isCapital(written)):
+			out = append(out, mark{text: stemOf(nameWord(w.Text)), at: i, isCount: numberWords()[w.Text] && !isCapital(written)})
+		}
+	}
+	return out
+}
+
+// maxCount is how many digits a number has at most that counts something.
+const maxCount = 2
+
+func hasDigit(w text.Word) bool { return strings.ContainsFunc(w.Text, unicode.IsDigit) }
+
+// isJoint reports whether what stands between two numbers makes them one mark.
+func isJoint(gap string) bool { return len(gap) > 0 && strings.Contains("/:x×-", gap) }
+
+// numberMark returns a number in one form: 0,80 and 0.8 are the same.
+func numberMark(w string) string {
+	whole, rest, found := strings.Cut(strings.ReplaceAll(w, ",", "."), ".")
+	if !found || strings.ContainsFunc(w, unicode.IsLetter) {
+		return w
+	}
+	return decimal(whole, rest)
+}
+
+// numberWords are the numbers in words from 2 to 19, folded, in all languages.
+var numberWords = sync.OnceValue(func() map[string]bool {
+	out := map[string]bool{}
+	for _, words := range belowTwenty {
+		for _, w := range strings.Fields(words)[2:] {
+			out[text.Fold(w)] = true
+		}
+	}
+	return out
+})
+
+// isAmount reports whether a number has a currency beside it.
+func isAmount(raw string, start, end int) bool {
+	before, after := strings.TrimRight(raw[:start], spaces), strings.TrimLeft(raw[end:], spaces)
+	first, _ := utf8.DecodeRuneInString(after)
+	last, _ := utf8.DecodeLastRuneInString(before)
+	letters := strings.IndexFunc(after, func(r rune) bool { return !unicode.IsLetter(r) })
+	if letters < 0 {
+		letters = len(after)
+	}
+	return unicode.Is(unicode.Sc, first) || unicode.Is(unicode.Sc, last) || currencies[strings.ToLower(after[:letters])] != ""
+}
