@@ -111,8 +111,11 @@ func (k *Checker) Add(sentence string) Claims {
 	if uses(famComparisons) {
 		others = append(others, e.subjects.compare(outline, k.named)...)
 	}
-	for _, r := range outline.own {
+	for i, r := range outline.own {
 		k.named = append(k.named, r.mentioned...)
+		if p := outline.focus[i].only(); p != nil && outline.focus[i].isOwn && !slices.Contains(k.named, p) {
+			k.named = append(k.named, p)
+		}
 	}
 	if len(others) < k.left() && claimAction(outline.words) {
 		others = append(others, SentenceClaim(s, 0, Action, Unsupported))

@@ -1,6 +1,7 @@
 package grounding
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -19,7 +20,11 @@ var adjectives = slices.Concat(
 	adjectivesOf("price", -1, "cheap inexpensive affordabl gunstig preisgunstig kostengunstig billig preiswert barat economi abordabl asequibl"),
 	adjectivesOf("price", 1, "expensive pricey teuer cher caro cara"),
 	adjectivesOf("weight", -1, "light leicht leger ligero ligera"), adjectivesOf("weight", 1, "heav schwer lourd pesad"),
-	adjectivesOf("time", 1, "long lang largo larga"), adjectivesOf("time", -1, "short kurz court corto corta"),
+	adjectivesOf("length", 1, "long lang largo larga"), adjectivesOf("length", -1, "short kurz court corto corta"),
+	adjectivesOf("width", 1, "wide broad breit large ancho ancha"), adjectivesOf("width", -1, "narrow schmal etroit estrech"),
+	adjectivesOf("thickness", 1, "thick dick epais grues"), adjectivesOf("thickness", -1, "thin dunn fin delgad"),
+	adjectivesOf("height", 1, "tall"), adjectivesOf("noise", -1, "quiet leis silenc"), adjectivesOf("noise", 1, "loud laut bruyant ruidos"),
+	adjectivesOf("power", 1, "powerful leistungsstark puissan potent"),
 	adjectivesOf("", -1, "low niedrig gering klein bas bajo baja reduit reducid small inferior inferieur"),
 	adjectivesOf("", 1, "high hoch hoh haut alto alta elev superior superieur"))
 
@@ -43,6 +48,9 @@ var named = map[property][]string{
 	"price":  strings.Fields("cost pric pay spend kost preis zahl ausgeb cout prix pay pai depens tarif cuest coste preci pag gast importe"),
 	"weight": strings.Fields("weigh wieg gewicht poids pese peso pesa"),
 	"time":   strings.Fields("last duration dauer laufzeit duree dura"),
+	"length": strings.Fields("length lange longueur longitud largo"), "width": strings.Fields("width breite largeur anchura ancho"),
+	"thickness": strings.Fields("thickness dicke starke epaisseur grosor"), "height": strings.Fields("height hohe hauteur altura alto"),
+	"noise": strings.Fields("noise lautstarke gerausch bruit ruido"), "power": strings.Fields("power leistung puissance potencia"),
 }
 
 // namedProperty returns the property that words name, or "" if they name none or several.
@@ -78,6 +86,7 @@ type comparison struct {
 	property property
 	sign     int64
 	isMost   bool // of all; else of two
+	isOfTwo  bool // it is a comparative with an article: "the lighter one"
 	at       int  // number of the word
 }
 
@@ -100,7 +109,7 @@ func comparisonsOf(words []text.Word) []comparison {
 			if p := namedProperty(words); p != "" {
 				isMost := w.Text == "least" || w.Text == "most" || w.Text == "wenigsten" || w.Text == "meisten" ||
 					before == "le" || before == "lo" || before == "que" || before == "el"
-				out = append(out, comparison{p, sign, isMost, i})
+				out = append(out, comparison{property: p, sign: sign, isMost: isMost, at: i})
 			}
 			continue
 		}
@@ -121,7 +130,7 @@ func comparisonsOf(words []text.Word) []comparison {
 			how.isMost = true
 		case "more", "less":
 		case "plus", "moins", "mas", "menos":
-			how.isMost = hasArticle(words[:i-1])
+			how.isMost = hasArticle(words[:i-1]) && !(i+1 < len(words) && words[i+1].Text == "que") // "ce qui la rend plus légère que"
 		case "ein", "der", "kein": // "ein leichter Rucksack"
 			if !isKnown || !isSuperlative(ending) {
 				continue
@@ -132,10 +141,11 @@ func comparisonsOf(words []text.Word) []comparison {
 				continue
 			}
 			how.isMost = isSuperlative(ending)
-			isComparative := ending == "er" || ending == "ier" || ending == "r" || strings.HasPrefix(a.stem, "inferi") || strings.HasPrefix(a.stem, "superi")
+			isComparative := isDeclined(ending) || ending == "er" || ending == "ier" || ending == "r" || strings.HasPrefix(a.stem, "inferi") || strings.HasPrefix(a.stem, "superi")
 			if !how.isMost && !isComparative {
 				continue
 			}
+			how.isOfTwo = isComparative && (before == "the" || isDeclined(ending) && slices.Contains([]string{"der", "die", "das", "den", "dem"}, before))
 		}
 		out = append(out, how)
 	}
@@ -155,6 +165,11 @@ func isSuperlative(ending string) bool {
 		}
 	}
 	return false
+}
+
+// isDeclined reports whether an ending is that of a German comparative in front of a noun.
+func isDeclined(ending string) bool {
+	return slices.Contains([]string{"ere", "erer", "eres", "eren", "erem"}, ending)
 }
 
 // hasArticle reports whether the last article of some words is definite, in French or Spanish.
@@ -229,7 +244,10 @@ func (p property) isOf(name string, f Fact) bool {
 		_, isPeriod := periods[f.Unit]
 		return isPeriod || measures[f.Unit] == "minute60"
 	}
-	return slices.ContainsFunc(text.Words(name), func(w text.Word) bool { return len(w.Text) >= stemLength && stemOf(w.Text) == string(p) })
+	return slices.ContainsFunc(text.Words(name), func(w text.Word) bool {
+		isNamed := slices.ContainsFunc(named[p], func(stem string) bool { return strings.Contains(w.Text, stem) }) // Gesamtlänge
+		return isNamed || len(w.Text) >= stemLength && stemOf(w.Text) == string(p)
+	})
 }
 
 // compare returns the claims that compare products by a property that is typed. before are the products that the text has named.
@@ -245,6 +263,9 @@ func (s *subjects) compare(o outline, before []*subject) Claims {
 			}
 		}
 		before = append(before, o.own[i].mentioned...)
+		if p := o.focus[i].only(); p != nil && o.focus[i].isOwn {
+			before = append(before, p)
+		}
 	}
 	return out
 }
@@ -255,31 +276,39 @@ const reachOfThan = 2
 func (s *subjects) judgeComparison(o outline, number int, how comparison, before []*subject) (Verdict, *subject) {
 	c := &o.clauses[number]
 	product := o.refs[number].of(kindProduct)
+	if f := o.focus[number]; f.isOwn && f.only() != nil {
+		product = f.only()
+	}
 	if product == nil && number > 0 && isRow(o.raw, c.start) && o.clauses[number-1].line == c.line && !o.own[number].mentionsKind(kindProduct) {
 		product = o.refs[number-1].of(kindProduct) // "- Alder: lighter at 254 g"
 	}
-	if product == nil && how.isMost && number+1 < len(o.clauses) && o.clauses[number+1].sentence == c.sentence {
-		product = o.own[number+1].of(kindProduct) // "The cheapest of them, that is Alder"
+	if how.isMost && number+1 < len(o.clauses) && o.clauses[number+1].sentence == c.sentence && !o.focus[number].isOwn && o.focus[number+1].isOwn {
+		product = o.focus[number+1].only() // "The cheapest of them, that is Alder"
 	}
 	others := before
+	isOfTwo := sentenceHas(o.clauses, number, "BOTH") || how.isOfTwo
 	than := how.at + slices.IndexFunc(c.words[how.at:], isThan)
-	if than > how.at && slices.Contains([]string{"than", "als", "que"}, c.words[than].Text) && product != nil && slices.Contains(s.naming(o.raw, &clause{words: c.words[than:]}).named, product) {
-		return Undecided, nil // "all others are dearer than Alder"
-	}
 	switch {
 	case !how.isMost && than > how.at:
-		left, right := s.naming(o.raw, &clause{words: c.words[:than]}), s.naming(o.raw, &clause{words: c.words[than:]})
-		if left.of(kindProduct) != nil {
-			product = left.of(kindProduct)
+		others = s.meantBy(o, c.words[than:])
+		if left := s.meantBy(o, c.words[:than]); len(left) > 0 {
+			product = cmp.Or(focus{products: left}.only(), product)
+		} else if len(others) > 0 {
+			product = o.productBefore(number) // "Birch is red and lighter than Alder"
 		}
-		others = right.named
-		if product == nil || than > how.at+reachOfThan && !slices.Contains(s.naming(o.raw, &clause{words: c.words[how.at:than]}).named, product) {
+		if slices.Contains(others, product) || hasOther(c.words[:than]) { // "all others are dearer than Alder"
+			return Undecided, nil
+		}
+		if product == nil || than > how.at+reachOfThan && !slices.Contains(s.meantBy(o, c.words[how.at:than]), product) {
 			return Undecided, nil
 		}
 	case product == nil:
 		return Undecided, nil
-	case how.isMost && !sentenceHas(o.clauses, number, "BOTH"):
+	case how.isMost && !isOfTwo:
 		others = s.list
+	}
+	if _, _, isLength := product.valueOf(how.property); how.property == "length" && !isLength {
+		how.property = "time" // "the longest battery life"
 	}
 	value, unit, ok := product.valueOf(how.property)
 	if !ok {
@@ -287,7 +316,7 @@ func (s *subjects) judgeComparison(o outline, number int, how comparison, before
 	}
 	better, worse := 0, 0 // than the product, and than which it is better
 	for _, of := range others {
-		if of == product || of.kind != kindProduct || how.isMost && !slices.Contains(before, of) && !s.isRival(of, product, c) {
+		if of == product || of.kind != kindProduct || how.isMost && !isOfTwo && !slices.Contains(before, of) && !s.isRival(of, product, c) {
 			continue
 		}
 		switch other, u, has := of.valueOf(how.property); {
@@ -299,12 +328,17 @@ func (s *subjects) judgeComparison(o outline, number int, how comparison, before
 		}
 	}
 	switch {
-	case better > 0 && (how.isMost || worse == 0):
+	case better > 0 && (how.isMost && !isOfTwo || worse == 0):
 		return Contradicted, product
 	case worse > 0 && (!how.isMost || better == 0):
 		return Supported, product
 	}
 	return Undecided, nil
+}
+
+// hasOther reports whether words speak of other things, which they do not name.
+func hasOther(words []text.Word) bool {
+	return slices.ContainsFunc(hitsOf(words), func(h hit) bool { return h.topic == "OTHER" })
 }
 
 func isThan(w text.Word) bool {

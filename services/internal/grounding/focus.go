@@ -57,6 +57,19 @@ func (s *subjects) focusOf(raw string, clauses []clause, before []*subject) []fo
 	return out
 }
 
+// productBefore returns the product that a text is about before a clause, or nil.
+func (o outline) productBefore(clause int) *subject {
+	if clause == 0 {
+		return focus{products: o.before}.only()
+	}
+	return o.focus[clause-1].only()
+}
+
+// meantBy returns what some words of a clause may mean.
+func (s *subjects) meantBy(o outline, words []text.Word) []*subject {
+	return s.meant(o.raw, &clause{words: words, hits: hitsOf(words)})
+}
+
 // isTableRow reports whether the line of a byte is a row of a table.
 func isTableRow(raw string, offset int) bool {
 	return strings.HasPrefix(strings.TrimLeft(raw[strings.LastIndexByte(raw[:offset], '\n')+1:], " \t"), "|")
@@ -150,7 +163,7 @@ func marksOf(raw string, words []text.Word) []mark {
 			}
 		case len(w.Text) == 1 && isCapitals && !strings.HasPrefix(raw[w.End:], "'") && !strings.HasPrefix(raw[w.End:], "’"):
 			out = append(out, mark{text: written, at: i})
-		case len(w.Text) == 2 && isCapitals, len(w.Text) > 2 && (!isStopWord(w.Text) || i > 0 && isCapital(written)):
+		case len(w.Text) == 2 && (isCapitals || i > 0 && isCapital(written)), len(w.Text) > 2 && (!isStopWord(w.Text) || i > 0 && isCapital(written)):
 			out = append(out, mark{text: stemOf(nameWord(w.Text)), at: i, isCount: numberWords()[w.Text] && !isCapital(written)})
 		}
 	}

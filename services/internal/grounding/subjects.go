@@ -289,6 +289,7 @@ type outline struct {
 	own     []reference // what each clause names itself
 	refs    []reference // what each is about
 	focus   []focus     // the products that each may be about
+	before  []*subject  // those that the text before it is about
 }
 
 // product returns the product that a clause is about, if its sentence has words for it up to there, or nil.
@@ -364,7 +365,7 @@ func (s *subjects) outline(raw string, before []*subject) outline {
 			out[i].inherit(out[i-1])
 		}
 	}
-	return outline{raw, words, clauses, own, out, s.focusOf(raw, clauses, before)}
+	return outline{raw, words, clauses, own, out, s.focusOf(raw, clauses, before), before}
 }
 
 // isRow reports whether the line of a byte is an item of a list or a row of a table.
