@@ -33,28 +33,36 @@ func (s *subjects) focusOf(raw string, clauses []clause, before []*subject) []fo
 	if len(s.byMark) == 0 {
 		return out
 	}
+	end := 0
 	for i := range clauses {
 		c := &clauses[i]
-		if i > 0 && clauses[i-1].line != c.line && isTableRow(raw, c.start) {
+		if gap := raw[end:c.start]; strings.Contains(gap, "\n\n") || strings.Contains(gap, "\n") && isTableRow(raw, c.start) {
 			before = nil
 		}
+		end = c.end
 		meant := s.meant(raw, c)
 		if len(meant) == 0 && i+1 < len(clauses) && clauses[i+1].inBrackets && !c.inBrackets {
 			meant = s.meant(raw, &clauses[i+1]) // 24.90 EUR (Chalk pouch)
 		}
 		isOther := c.has("COMPARE") || c.has("BOTH") || len(comparisonsOf(c.words)) > 0
-		same := slices.DeleteFunc(slices.Clone(meant), func(p *subject) bool { return !slices.Contains(before, p) })
 		switch {
-		case len(meant) > 0 && (isOther || len(same) == 0):
+		case isOther:
 			before = meant
 		case len(meant) > 0:
-			before = same
-		case isOther:
-			before = nil
+			before = narrowed(meant, before)
 		}
 		out[i] = focus{before, len(meant) > 0}
 	}
 	return out
+}
+
+// narrowed returns those of what words may mean that the text is about already, or all if none is.
+func narrowed(meant, before []*subject) []*subject {
+	same := slices.DeleteFunc(slices.Clone(meant), func(p *subject) bool { return !slices.Contains(before, p) })
+	if len(same) > 0 {
+		return same
+	}
+	return meant
 }
 
 // productBefore returns the product that a text is about before a clause, or nil.

@@ -390,6 +390,9 @@ func (s *subjects) attributesOf(o outline) []assertion {
 	var out []assertion
 	for i := range o.clauses {
 		c, p := &o.clauses[i], o.refs[i]
+		if !isTableRow(o.raw, c.start) { // whose columns may be the products
+			p = o.about(i)
+		}
 		product := p.of(kindProduct)
 		if product == nil || c.isQuestion || c.has("IF") {
 			continue
@@ -399,11 +402,17 @@ func (s *subjects) attributesOf(o outline) []assertion {
 			if isAttribute && slices.Contains(a.about, product) && c.hasStems(name) && !slices.ContainsFunc(out, func(o assertion) bool {
 				return o.topic == a.topic && o.start == c.start
 			}) {
-				out = append(out, assertion{topic: a.topic, denied: c.has("NOT"), about: p.named, start: c.start, end: c.end})
+				out = append(out, assertion{topic: a.topic, denied: c.deniesBeside(name), about: p.named, start: c.start, end: c.end})
 			}
 		}
 	}
 	return out
+}
+
+// deniesBeside reports whether the clause has a negation that is no part of an attribute's name, such as "sans acide".
+func (c *clause) deniesBeside(name string) bool {
+	stems := strings.Fields(name)
+	return slices.ContainsFunc(c.hits, func(h hit) bool { return h.topic == "NOT" && !slices.Contains(stems, stemOf(c.words[h.at].Text)) })
 }
 
 // hasStems reports whether the clause has words with all of the stems.

@@ -292,12 +292,23 @@ type outline struct {
 	before  []*subject  // those that the text before it is about
 }
 
-// product returns the product that a clause is about, if its sentence has words for it up to there, or nil.
-func (o outline) product(clause int) *subject {
+// productOf returns the product that a clause is about without a claim in it, if its sentence has words for one up to there, or nil.
+func (s *subjects) productOf(o outline, c claim) *subject {
+	clause := o.clauseAt(c.Start)
+	before := clause - 1
 	for i := clause; i >= 0 && o.clauses[i].sentence == o.clauses[clause].sentence; i-- {
-		if o.focus[i].isOwn {
+		if !o.focus[i].isOwn {
+			continue
+		}
+		if i < clause || c.currency != "" { // amounts are no marks
 			return o.focus[clause].only()
 		}
+		rest := slices.DeleteFunc(slices.Clone(o.clauses[clause].words), func(w text.Word) bool { return c.Start < w.End && w.Start < c.end() })
+		known := o.before
+		if before >= 0 {
+			known = o.focus[before].products
+		}
+		return focus{products: narrowed(s.meantBy(o, rest), known)}.only()
 	}
 	return nil
 }
@@ -403,8 +414,8 @@ func (o outline) hintsAtOthers(clause int, n *subject) bool {
 func (s *subjects) contradicts(in outline, c claim) *subject {
 	of, r := in.at(c.Start)
 	var product *subject // that the amount is of
-	if c.currency != "" && uses(famFocus) {
-		product = in.product(in.clauseAt(c.Start))
+	if uses(famFocus) {
+		product = s.productOf(in, c)
 	}
 	if !isSpecific(c) && !s.units[c.Unit] || of.has("COMPARE") || c.currency == "" && len(comparisonsOf(of.words)) > 0 || s.common.Has(c.Fact) || in.listsNames(c.Start) {
 		return nil
@@ -418,8 +429,14 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 	has := func(n *subject) bool { // an order has what its items have
 		return n.facts.Has(c.Fact) && (n.kind != kindOrder || r.of(kindItem) == nil)
 	}
+	if product != nil && has(product) {
+		return nil
+	}
+	if c.currency == "" { // a measure may be of a part, or of what the text compares with
+		product = nil
+	}
 	isOwn := func(n *subject) bool { return has(n) && (product == nil || n.kind != kindProduct) }
-	if slices.ContainsFunc(r.mentioned, isOwn) || product != nil && has(product) {
+	if slices.ContainsFunc(r.mentioned, isOwn) {
 		return nil
 	}
 	isMeasure := c.currency == "" && c.Unit != Percent && c.Unit != Date
