@@ -38,15 +38,17 @@ type section struct {
 
 // feature identifies a section: a title, folded, or else a fact.
 type feature struct {
-	title  string
-	fact   grounding.Fact
-	shared bool // another section has it too, so it counts only if the section has no other
+	title     string
+	isProduct bool     // the title is a product's
+	words     []string // of it, folded, that nothing else in the answers has: a text may shorten it to one
+	fact      grounding.Fact
+	shared    bool // another section has it too, so it counts only if the section has no other
 }
 
 // in reports whether a text has the feature.
 func (f feature) in(folded string, facts *grounding.Set) bool {
 	if f.title != "" {
-		return strings.Contains(folded, f.title)
+		return strings.Contains(folded, f.title) || slices.ContainsFunc(f.words, func(w string) bool { return strings.Contains(folded, w) })
 	}
 	return facts.Has(f.fact)
 }
@@ -59,24 +61,54 @@ func newCoverage(answered []Part, sections []*grounding.Section) *coverage {
 	}
 	for i, s := range c.sections {
 		for j, f := range s.features {
+			if f.isProduct {
+				s.features[j].words = c.ownWords(i, f.title)
+			}
+		}
+	}
+	for i, s := range c.sections {
+		for j, f := range s.features {
 			s.features[j].shared = c.elsewhere(i, func(o section) bool { return f.in(o.folded, o.facts) })
 		}
 	}
 	return c
 }
 
+// ownWords returns the words of a title of the i-th section that no other title of it and no other section has, each between spaces.
+func (c *coverage) ownWords(i int, title string) []string {
+	var out []string
+	for word := range strings.FieldsSeq(title) {
+		w := " " + strings.TrimSuffix(word, "s")
+		if len(word) < stemLength {
+			w += " "
+		}
+		isOthers := c.elsewhere(i, func(o section) bool { return strings.Contains(o.folded, w) }) || isStopWord(word) ||
+			slices.ContainsFunc(c.sections[i].features, func(f feature) bool { return f.title != title && strings.Contains(f.title, w) })
+		if !isOthers {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
 // newSection returns a section with its titles and its facts, each once, without facts that any text may have.
 func newSection(query string, a *specialistv1.Answer, read *grounding.Section) section {
 	s := section{query: query, text: a.GetText(), courtesy: IsCourtesy(a), folded: fold(a.GetText()), facts: &read.Set}
 	aside := asides(query, a)
+	var titled [][2]int // where the text has titles
 	for _, name := range names(a) {
+		if at := strings.Index(a.GetText(), name); at >= 0 {
+			titled = append(titled, [2]int{at, at + len(name)})
+		}
+		isProduct := slices.Contains(titles(a), name)
 		if name = fold(name); name != "" && strings.Contains(s.folded, name) && !strings.Contains(fold(aside), name) {
-			s.features = append(s.features, feature{title: name})
+			s.features = append(s.features, feature{title: name, isProduct: isProduct})
 		}
 	}
 	var before grounding.Set
 	for _, f := range read.Facts {
-		if !f.Plain && !before.Has(f) && !strings.Contains(aside, a.GetText()[f.Start:f.End]) {
+		isInTitle := slices.ContainsFunc(titled, func(span [2]int) bool { return span[0] <= f.Start && f.End <= span[1] })
+		if !f.Plain && !isInTitle && !before.Has(f) && !strings.Contains(aside, a.GetText()[f.Start:f.End]) {
 			s.features = append(s.features, feature{fact: f})
 		}
 		before.AddFacts(f)

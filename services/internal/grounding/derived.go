@@ -84,6 +84,9 @@ func (d *derivation) yieldsAmount(evidence []claim, c claim) bool {
 		}
 	}
 	return slices.ContainsFunc(c.values, func(v int64) bool {
+		if isSum(v, own, maxSummed) {
+			return true
+		}
 		for i, a := range own {
 			sum := a
 			for _, b := range own[i+1:] {
@@ -115,6 +118,22 @@ func (d *derivation) yieldsAmount(evidence []claim, c claim) bool {
 			return (v == x-y || v == y-x) && sameCurrency(c.currency, a.currency) && sameCurrency(c.currency, b.currency)
 		})
 	})
+}
+
+// maxSummed is how many amounts that do not follow each other may be added up, and maxSummands of how many.
+const maxSummed, maxSummands = 4, 8
+
+// isSum reports whether v is the sum of at most n of some amounts.
+func isSum(v int64, amounts []int64, n int) bool {
+	if n == 0 || len(amounts) > maxSummands {
+		return false
+	}
+	for i, a := range amounts {
+		if v == a && n < maxSummed || v > a && isSum(v-a, amounts[i+1:], n-1) {
+			return true
+		}
+	}
+	return false
 }
 
 // yieldsFrom reports whether a claim is a multiple of an amount of the evidence by a quantity that the text names, or what is left of
@@ -159,8 +178,7 @@ func anyNeighbours(amounts []claim, is func(a, b claim, x, y int64) bool) bool {
 func isAbout(c claim, amounts []claim) bool {
 	return c.currency != "" && approximate[c.Left] > 0 && slices.ContainsFunc(amounts, func(a claim) bool {
 		return len(a.values) > 0 && sameCurrency(c.currency, a.currency) && slices.ContainsFunc(c.values, func(v int64) bool {
-			diff := v - a.values[0]
-			return max(diff, -diff) <= a.values[0]/roundedShare
+			return isNearly(v, a.values[0])
 		})
 	})
 }
@@ -329,8 +347,14 @@ func isAboutMeasure(c claim, evidence []Fact) bool {
 	})
 }
 
-// isNearly reports whether v is a number as people round it.
-func isNearly(v, exact int64) bool { return max(v-exact, exact-v) <= exact/roundedShare }
+// isNearly reports whether v is a number as people round it: by a small part, or to its own digits, such as 7 for 6.8.
+func isNearly(v, exact int64) bool {
+	diff, step := max(v-exact, exact-v), int64(1)
+	for v > 0 && v%(step*10) == 0 {
+		step *= 10
+	}
+	return diff <= exact/roundedShare || diff <= step/2 && diff <= exact/roundedDigits
+}
 
 // isDayOf reports whether a claim is the day of a date that the evidence has: "the 21st" of 21 November.
 func isDayOf(c claim, has func(key) bool) bool {
@@ -347,7 +371,7 @@ func isDayOf(c claim, has func(key) bool) bool {
 
 // isDifference reports whether a claim is the difference of two measures of the evidence: "lighter by 930 g".
 func isDifference(c claim, evidence []Fact) bool {
-	if measures[c.Unit] == "" || len(c.others) > 0 || len(c.values) == 0 || c.values[0] < 10*thousand {
+	if measures[c.Unit] == "" || len(c.others) > 0 || len(c.values) == 0 || c.values[0] < 10*thousand && c.values[0]%thousand == 0 {
 		return false
 	}
 	var all []int64
@@ -390,6 +414,9 @@ func unitOf(f Fact) string {
 
 // roundedShare is the part of an amount by which people round it.
 const roundedShare = 40
+
+// roundedDigits is the part of a number by which rounding to its digits may change it.
+const roundedDigits = 12
 
 // isPart reports whether v is an nth of an amount, rounded to hundredths: 66.50 of 199.50 in three parts.
 func isPart(v, amount, n int64) bool { return max(v*n-amount, amount-v*n) <= 5*n }

@@ -208,7 +208,7 @@ func (e *MergeEvidence) unsupportedFacts(t, before Text) Claims {
 	for _, f := range before.Facts { // "Together they are 100 EUR."
 		said.learn(claim{Fact: f, values: f.values()})
 	}
-	open = slices.DeleteFunc(open, func(c claim) bool { return said.isQuantity(c, open) })
+	open = slices.DeleteFunc(open, func(c claim) bool { return said.isQuantity(c, e.amounts, open) })
 	var out Claims
 	for _, c := range open {
 		if said.ruleOfMerge(e, c) != "" {
@@ -220,20 +220,27 @@ func (e *MergeEvidence) unsupportedFacts(t, before Text) Claims {
 	return out
 }
 
-// isQuantity reports whether a claim is a number of pieces by which one of some amounts is a multiple of one that is known, and learns it:
+// isQuantity reports whether a claim is a number of pieces by which one of some amounts is a multiple of one of the evidence, and learns it:
 // "two bags are 78 EUR".
-func (d *derivation) isQuantity(c claim, amounts []claim) bool {
-	if len(c.values) == 0 || c.currency != "" || unitOf(c.Fact) != "" || c.values[0] > maxImplied*thousand {
+func (d *derivation) isQuantity(c claim, evidence, amounts []claim) bool {
+	if len(c.values) == 0 || c.currency != "" || unitOf(c.Fact) != "" || c.values[0] > maxQuantity*thousand {
 		return false
 	}
 	n := c.values[0] / thousand
-	is := slices.ContainsFunc(amounts, func(a claim) bool {
-		return a.currency != "" && slices.ContainsFunc(d.amounts, func(one claim) bool { return n > 1 && slices.Contains(a.values, n*one.values[0]) })
-	})
+	is := slices.ContainsFunc(amounts, func(a claim) bool { return (&derivation{numbers: []int64{n}}).isMultiple(evidence, a) })
 	if is {
 		d.learn(c)
 	}
 	return is
+}
+
+// isMultiple reports whether a claim is an amount of the evidence times a number of pieces that the text has.
+func (d *derivation) isMultiple(evidence []claim, c claim) bool {
+	return c.currency != "" && slices.ContainsFunc(d.numbers, func(n int64) bool {
+		return n > 1 && slices.ContainsFunc(evidence, func(one claim) bool {
+			return len(one.values) > 0 && sameCurrency(c.currency, one.currency) && slices.Contains(c.values, n*one.values[0])
+		})
+	})
 }
 
 // Check returns the claims of a reply. known are the claims of the answers: a claim that an answer makes, too, has its verdict and
@@ -379,6 +386,8 @@ func (d *derivation) ruleOfMerge(e *MergeEvidence, c claim) string {
 		return RuleCount
 	case isDayOf(c, e.has), slices.ContainsFunc(e.sections, func(s *Section) bool { return isDaysBetween(c, s.Facts) }):
 		return RuleDay
+	case d.isMultiple(e.amounts, c):
+		return RuleQuantity
 	case d.yieldsAmount(e.amounts, c), slices.ContainsFunc(e.sections, func(s *Section) bool { return isDifference(c, s.Facts) }):
 		return RuleAmount
 	case d.yieldsPercentage(e.amounts, c):

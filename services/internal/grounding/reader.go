@@ -54,7 +54,7 @@ func (r *reader) add(f Fact, last int) {
 	if r.at > 0 {
 		f.Left = r.tokens[r.at-1].compact()
 	}
-	if r.at > 1 && f.Left == "de" && nearWords[r.tokens[r.at-2].compact()] > 0 { // près de 110 euros
+	if r.at > 1 && nearJoints[f.Left] > 0 && nearWords[r.tokens[r.at-2].compact()] > 0 { // près de 110 euros
 		f.Left = r.tokens[r.at-2].compact()
 	}
 	r.out.Facts = append(r.out.Facts, f)

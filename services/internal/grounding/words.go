@@ -45,10 +45,13 @@ var approximate = positions([]string{
 	"about around roughly nearly almost approximately knapp fast rund etwa circa ca gut environ presque unos casi aproximadamente", nearWordsBeforeDe,
 })
 
-// nearWords are those of approximate that have "de" behind them.
-var nearWords = positions([]string{nearWordsBeforeDe})
+// nearWords are those of approximate that have one of nearJoints behind them: "près de", "algo más de", "just over".
+var (
+	nearWords  = positions([]string{nearWordsBeforeDe})
+	nearJoints = positions([]string{"de d que als over under"})
+)
 
-const nearWordsBeforeDe = "près autour alrededor cerca"
+const nearWordsBeforeDe = "près autour alrededor cerca más menos plus moins mehr weniger just slightly"
 
 // dayEndings and dayArticles are what stands behind and before a day whose month is not named.
 var (
