@@ -112,7 +112,7 @@ func (s *subjects) newName(o outline, clause, price int, hasNames bool) (first, 
 		case hasNames && isWithin:
 			return k, k + 1
 		case k == 0 && startsSentence:
-			if verb := slices.IndexFunc(words, func(w text.Word) bool { return isWordOf(w, "COST") }); verb > 1 && words[verb].Start < price {
+			if verb := slices.IndexFunc(words, func(w text.Word) bool { return isWordOf(w, "COST") }); verb > 1 && words[verb].Start < price && !isWordOf(w, "EACH") {
 				return 0, verb
 			}
 		}
@@ -124,7 +124,7 @@ func (s *subjects) newName(o outline, clause, price int, hasNames bool) (first, 
 func (s *subjects) isUnknownName(raw string, w text.Word) bool {
 	return len(w.Text) >= minName && isCapital(raw[w.Start:]) && !strings.ContainsFunc(w.Text, unicode.IsDigit) &&
 		!isStopWord(w.Text) && !calendar[w.Text] && !isMonth(w.Text) && strings.ToUpper(raw[w.Start:w.End]) != raw[w.Start:w.End] &&
-		!strings.Contains(s.known, strings.ToLower(raw[w.Start:w.End]))
+		!strings.Contains(s.known, strings.TrimSuffix(strings.ToLower(raw[w.Start:w.End]), "s")) // "three Merinos"
 }
 
 // priceOfUnnamed returns the place of the price of a product in a clause whose sentence names none, in bytes, or -1.

@@ -158,7 +158,7 @@ func topicOf(h hit, c *clause, p reference, isShipping bool) string {
 			return topicCan + h.topic
 		}
 	case "apply":
-		if p.of(kindCode) != nil && !c.has("UNTIL") && !c.has("START") && !c.has("FUTURE") {
+		if p.of(kindCode) != nil && !c.has("UNTIL") && !c.has("START") && !c.has("FUTURE") && !c.has("ONLY") {
 			return h.topic
 		}
 	case "offer":
