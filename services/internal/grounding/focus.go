@@ -45,15 +45,36 @@ func (s *subjects) focusOf(raw string, clauses []clause, before []*subject) []fo
 			meant = s.meant(raw, &clauses[i+1]) // 24.90 EUR (Chalk pouch)
 		}
 		isOther := c.has("COMPARE") || c.has("BOTH") || len(comparisonsOf(c.words)) > 0
+		about := before
 		switch {
 		case isOther:
-			before = meant
+			about = meant
 		case len(meant) > 0:
-			before = narrowed(meant, before)
+			about = narrowed(meant, before)
+		case hasUnknownModel(raw, c):
+			about = nil
 		}
-		out[i] = focus{before, len(meant) > 0}
+		out[i] = focus{about, len(meant) > 0}
+		if isEnd := i+1 == len(clauses) || !clauses[i+1].inBrackets; !isEnd || !isAside(c) {
+			before = about
+		}
 	}
 	return out
+}
+
+// isAside reports whether a clause only names what the text compares with: "unlike the Birch", "à la différence de l'autre".
+func isAside(c *clause) bool {
+	return slices.ContainsFunc(hitsOf(c.words[:min(len(c.words), reachOfAside)]), func(h hit) bool { return h.topic == "UNLIKE" })
+}
+
+// reachOfAside is how many words of a clause say that it only compares.
+const reachOfAside = 4
+
+// hasUnknownModel reports whether a clause has a word of letters and digits, which may name a product.
+func hasUnknownModel(raw string, c *clause) bool {
+	return slices.ContainsFunc(c.words, func(w text.Word) bool {
+		return hasDigit(w) && strings.ContainsFunc(w.Text, unicode.IsLetter) && !isAmount(raw, w.Start, w.End)
+	})
 }
 
 // narrowed returns those of what words may mean that the text is about already, or all if none is.
@@ -63,6 +84,17 @@ func narrowed(meant, before []*subject) []*subject {
 		return same
 	}
 	return meant
+}
+
+// meantIn returns the products that the words of some clauses mean, each where only one fits.
+func (o outline) meantIn(first, n int) []*subject {
+	var out []*subject
+	for _, f := range o.focus[first : first+n] {
+		if p := f.only(); p != nil && f.isOwn && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // productBefore returns the product that a text is about before a clause, or nil.
@@ -132,8 +164,10 @@ func (s *subjects) addMarks(p *subject, raw string) {
 		s.byMark = map[string][]*subject{}
 	}
 	for _, m := range marksOf(raw, text.Words(raw)) {
-		if !slices.Contains(s.byMark[m.text], p) {
-			s.byMark[m.text] = append(s.byMark[m.text], p)
+		for _, t := range []string{m.text, m.number} { // "the 25", "der 25er" for 25 m
+			if t != "" && !slices.Contains(s.byMark[t], p) {
+				s.byMark[t] = append(s.byMark[t], p)
+			}
 		}
 	}
 }
@@ -142,8 +176,9 @@ func (s *subjects) addMarks(p *subject, raw string) {
 // joins, such as 18/3.
 type mark struct {
 	text    string
-	at      int  // number of its word
-	isCount bool // it is a small number without a unit, which may count anything
+	at      int    // number of its word
+	isCount bool   // it is a small number without a unit, which may count anything
+	number  string // of one with a unit
 }
 
 // marksOf returns the marks in some words of a text. Amounts are none, since they are what is checked.
@@ -163,7 +198,7 @@ func marksOf(raw string, words []text.Word) []mark {
 			m.isCount = len(m.text) <= maxCount && !strings.ContainsFunc(m.text, unicode.IsLetter) && (first == 0 || !isArticle(words[first-1].Text))
 			if i+1 < len(words) {
 				if unit := measures[text.HeadBytes(words[i+1].Text, unitLength)]; unit != "" {
-					m.text, m.isCount = m.text+unit, false
+					m.text, m.number, m.isCount = m.text+unit, m.text, false
 				}
 			}
 			if !isAmount(raw, w.Start, words[i].End) {
@@ -188,6 +223,9 @@ func isJoint(gap string) bool { return len(gap) > 0 && strings.Contains("/:x×-"
 
 // numberMark returns a number in one form: 0,80 and 0.8 are the same.
 func numberMark(w string) string {
+	if digits, ok := strings.CutSuffix(w, "er"); ok && len(digits) > 0 && text.IsDigit(rune(digits[len(digits)-1])) {
+		return digits // "der 25er"
+	}
 	whole, rest, found := strings.Cut(strings.ReplaceAll(w, ",", "."), ".")
 	if !found || strings.ContainsFunc(w, unicode.IsLetter) {
 		return w

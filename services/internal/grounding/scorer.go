@@ -472,6 +472,11 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 		if last := ofKind(before, kind); len(of) == 0 && len(last) > 0 && !all.hintsAtOthers(last[len(last)-1]) {
 			of = last[len(last)-1:]
 		}
+		if kind == kindProduct && uses(famFocus) {
+			if meant := o.meantIn(first, len(sentence)); len(meant) == 1 {
+				of = meant
+			}
+		}
 		if all := ofKind(s.list, kindOrder); kind == kindOrder && len(of) == 0 && len(all) == 1 && !isEvidence {
 			of = all // "you can still send it back"
 		}
