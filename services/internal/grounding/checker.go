@@ -104,7 +104,7 @@ func (k *Checker) Add(sentence string) Claims {
 	if len(others) == 0 && hasNames && uses(famProperNames) {
 		others = e.subjects.properName(outline, shown)
 	}
-	others = append(others, e.subjects.check(outline, k.named, k.left())...)
+	others = append(others, e.subjects.check(outline, k.named, k.derivation.amounts, k.left())...)
 	if uses(famPieces) {
 		others = append(others, e.subjects.miscounted(outline, language, k.named, k.stated[first:])...)
 	}

@@ -176,13 +176,12 @@ func (e *MergeEvidence) checkStatements(t Text) Claims {
 	}
 	s := e.subjects()
 	o := s.outline(t.raw, nil)
-	out := s.check(o, nil, MaxChecked)
 	var d derivation
 	claims := t.claims(nil)
 	for _, c := range claims {
 		d.learn(c)
 	}
-	out = append(out, s.unknownName(o, claims, hasCapitalsForNames(t.shown))...)
+	out := append(s.check(o, nil, d.amounts, MaxChecked), s.unknownName(o, claims, hasCapitalsForNames(t.shown))...)
 	for _, c := range claims {
 		if about := s.contradicts(o, c); about != nil && !d.without(c).yields(e.amounts, c) {
 			made := c.made(Contradicted)

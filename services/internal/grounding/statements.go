@@ -333,6 +333,15 @@ func judgeFree(a assertion, relevant []assertion) Verdict {
 	return Contradicted
 }
 
+// isFree reports whether one of some amounts reaches one from which shipping is free.
+func (s *subjects) isFree(amounts []claim) bool {
+	return slices.ContainsFunc(amounts, func(a claim) bool {
+		return slices.ContainsFunc(s.freeFrom, func(from claim) bool {
+			return len(a.values) > 0 && len(from.values) > 0 && sameCurrency(a.currency, from.currency) && a.values[0] >= from.values[0]
+		})
+	})
+}
+
 // assertStatus adds what an order's status says.
 func (s *subjects) assertStatus(status string, about []*subject) {
 	topic := statusOf(text.Words(strings.ReplaceAll(status, "_", " ")))
@@ -478,8 +487,15 @@ func (s *subjects) addStatements(o outline, about []*subject) {
 		return
 	}
 	for _, f := range Read(o.raw, "").Facts {
-		if i := o.clauseAt(f.Start); f.currency != "" && i >= 0 && sentenceHas(o.clauses, i, "SHIPPING") {
+		i := o.clauseAt(f.Start)
+		if f.currency == "" || i < 0 {
+			continue
+		}
+		if sentenceHas(o.clauses, i, "SHIPPING") {
 			s.assertions = append(s.assertions, assertion{topic: "free", denied: true})
+		}
+		if o.clauses[i].has("free") && o.clauses[i].has("LIMIT") {
+			s.freeFrom = append(s.freeFrom, claim{Fact: f, values: f.values()})
 		}
 	}
 }
@@ -648,8 +664,8 @@ func (st statement) shared(o statement, stem string) wordSet {
 }
 
 // check returns the claims of what a text asserts and denies, and of what it reverses, at most limit. before are the subjects that the text
-// has named.
-func (s *subjects) check(o outline, before []*subject, limit int) Claims {
+// has named, and amounts those that it gives.
+func (s *subjects) check(o outline, before []*subject, amounts []claim, limit int) Claims {
 	var out Claims
 	decided := map[int]bool{} // starts of clauses
 	denied := map[int]bool{}  // of those with a phrase that denies something, and rightly
@@ -665,6 +681,9 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 	readings := s.readings(o, before)
 	for _, a := range append(assertionsOf(o), s.attributesOf(o)...) {
 		v := s.judge(a)
+		if a.topic == "free" && s.isFree(amounts) {
+			v = Undecided
+		}
 		r := readingAt(readings, o.clauseAt(a.start))
 		isAttribute := strings.HasPrefix(a.topic, topicAttribute)
 		if v == Contradicted && r.overrules(a) || isAttribute && !uses(famAttributes) || !isAttribute && !uses(famTable) {

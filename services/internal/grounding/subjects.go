@@ -43,6 +43,7 @@ type subjects struct {
 	assertions []assertion
 	said       []statement // the clauses of texts
 	terms      []term
+	freeFrom   []claim         // amounts from which shipping is free
 	units      map[string]bool // of the numbers in products' details, as Fact.Unit has them, and the names of these numbers
 }
 
