@@ -97,6 +97,7 @@ func (k *Checker) Add(sentence string) Claims {
 		}
 	}
 	hasNames := hasCapitalsForNames(language) && hasCapitalsForNames(cmp.Or(e.Language, shown))
+	outline.amounts = k.derivation.amounts
 	var others Claims
 	if uses(famNames) {
 		others = e.subjects.unknownName(outline, k.found(first), hasNames)
@@ -104,7 +105,7 @@ func (k *Checker) Add(sentence string) Claims {
 	if len(others) == 0 && hasNames && uses(famProperNames) {
 		others = e.subjects.properName(outline, shown)
 	}
-	others = append(others, e.subjects.check(outline, k.named, k.derivation.amounts, k.left())...)
+	others = append(others, e.subjects.check(outline, k.named, k.left())...)
 	if uses(famPieces) {
 		others = append(others, e.subjects.miscounted(outline, language, k.named, k.stated[first:])...)
 	}

@@ -181,7 +181,8 @@ func (e *MergeEvidence) checkStatements(t Text) Claims {
 	for _, c := range claims {
 		d.learn(c)
 	}
-	out := append(s.check(o, nil, d.amounts, MaxChecked), s.unknownName(o, claims, hasCapitalsForNames(t.shown))...)
+	o.amounts = d.amounts
+	out := append(s.check(o, nil, MaxChecked), s.unknownName(o, claims, hasCapitalsForNames(t.shown))...)
 	for _, c := range claims {
 		if about := s.contradicts(o, c); about != nil && !d.without(c).yields(e.amounts, c) {
 			made := c.made(Contradicted)

@@ -543,6 +543,7 @@ func (s *subjects) read(o outline, first int, sentence []clause, before []*subje
 		case label == "free_shipping" && slices.ContainsFunc(sentence, func(c clause) bool { return c.hasValue() }): // from an amount on
 		case label == "refunded" && sentenceHas(o.clauses, first, "FUTURE"):
 		case isAssertion && a.topic == "apply" && (sentenceHas(o.clauses, first, "IF") || said.statesMissing(o, sentence)): // "it runs until May if you like to use it"
+		case isAssertion && a.topic == "free" && s.isFree(o.amounts):
 		case isAssertion:
 			a.about, a.isOwn = said.about, true
 			v = s.judge(a)

@@ -664,8 +664,8 @@ func (st statement) shared(o statement, stem string) wordSet {
 }
 
 // check returns the claims of what a text asserts and denies, and of what it reverses, at most limit. before are the subjects that the text
-// has named, and amounts those that it gives.
-func (s *subjects) check(o outline, before []*subject, amounts []claim, limit int) Claims {
+// has named.
+func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 	var out Claims
 	decided := map[int]bool{} // starts of clauses
 	denied := map[int]bool{}  // of those with a phrase that denies something, and rightly
@@ -681,7 +681,7 @@ func (s *subjects) check(o outline, before []*subject, amounts []claim, limit in
 	readings := s.readings(o, before)
 	for _, a := range append(assertionsOf(o), s.attributesOf(o)...) {
 		v := s.judge(a)
-		if a.topic == "free" && s.isFree(amounts) {
+		if a.topic == "free" && s.isFree(o.amounts) {
 			v = Undecided
 		}
 		r := readingAt(readings, o.clauseAt(a.start))

@@ -291,6 +291,7 @@ type outline struct {
 	refs    []reference // what each is about
 	focus   []focus     // the products that each may be about
 	before  []*subject  // those that the text before it is about
+	amounts []claim     // that the text has
 }
 
 // productOf returns the product that a clause is about without a claim in it, if its sentence has words for one up to there, or nil.
@@ -377,7 +378,7 @@ func (s *subjects) outline(raw string, before []*subject) outline {
 			out[i].inherit(out[i-1])
 		}
 	}
-	return outline{raw, words, clauses, own, out, s.focusOf(raw, clauses, before), before}
+	return outline{raw, words, clauses, own, out, s.focusOf(raw, clauses, before), before, nil}
 }
 
 // isRow reports whether the line of a byte is an item of a list or a row of a table.
