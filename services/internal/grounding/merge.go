@@ -199,9 +199,10 @@ func (e *MergeEvidence) unsupportedFacts(t, before Text) Claims {
 	var open []claim
 	for _, f := range t.Facts {
 		c := t.claim(f)
-		if f.holds(e.has) && !e.hasOtherUnit(f) || e.quotes(f) {
+		switch {
+		case f.holds(e.has) && !e.hasOtherUnit(f) || e.quotes(f):
 			said.learn(c)
-		} else {
+		case !t.statesNothing(f):
 			open = append(open, c)
 		}
 	}
@@ -218,6 +219,16 @@ func (e *MergeEvidence) unsupportedFacts(t, before Text) Claims {
 		out = append(out, c.made(Unsupported))
 	}
 	return out
+}
+
+// statesNothing reports whether a fact of a text is a number that may only word it: a small one in words, as in "two answers", a zero, or one
+// without a unit in a question.
+func (t Text) statesNothing(f Fact) bool {
+	if !f.IsNumber() || f.currency != "" || unitOf(f) != "" {
+		return false
+	}
+	values, isInWords := f.values(), !strings.ContainsFunc(t.raw[f.Start:f.End], unicode.IsDigit)
+	return isInWords && f.Plain || len(values) > 0 && values[0] == 0 || strings.HasSuffix(strings.TrimRight(t.raw, closers), "?")
 }
 
 // isQuantity reports whether a claim is a number of pieces by which one of some amounts is a multiple of one of the evidence, and learns it:

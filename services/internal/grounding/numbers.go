@@ -1,12 +1,15 @@
 package grounding
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/currency"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // maxListMark is the highest number that may count the items of a list.
@@ -48,15 +51,20 @@ func (r *reader) listMark() bool {
 // ordinals may stand between a day and its month.
 const ordinals = " st nd rd th er º ª de of du d "
 
-// ordinal passes over a number with a sign that makes it one of a list: "the 2.º parcel".
+// ordinal passes over a number with an ending that makes it one of a list: "the 2.º parcel", "2e".
 func (r *reader) ordinal() bool {
 	t := r.tokens[r.at]
-	if len(t.atoms) > 1 || !CountsItems(t.atoms[0].text) || !strings.HasPrefix(strings.TrimPrefix(r.text[t.end():], "."), "º") && !strings.HasPrefix(strings.TrimPrefix(r.text[t.end():], "."), "ª") {
+	ending, _, _ := strings.Cut(strings.TrimPrefix(text.HeadBytes(r.text[t.end():], maxOrdinal), ".")+" ", " ")
+	isOrdinal := strings.HasPrefix(ending, "º") || strings.HasPrefix(ending, "ª") || slices.Contains([]string{"er", "re", "e", "ème"}, ending)
+	if len(t.atoms) > 1 || !CountsItems(t.atoms[0].text) || !isOrdinal {
 		return false
 	}
 	r.at++
 	return true
 }
+
+// maxOrdinal is more than any of these endings has, in bytes.
+const maxOrdinal = 6
 
 // dayThenMonth reads a date such as 3 May, 3rd of May, 3. Mai and 3 de mayo.
 func (r *reader) dayThenMonth() bool {
@@ -85,7 +93,7 @@ func (r *reader) dayThenMonth() bool {
 func (r *reader) hour(f *Fact, last int, atoms []atom) (end int, ok bool) {
 	minute := "0"
 	switch {
-	case len(atoms) == 2 && (atoms[1].glue == ":" || atoms[1].glue == "."):
+	case len(atoms) == 2 && (atoms[1].glue == ":" || atoms[1].glue == ".") && len(atoms[1].text) == 2: // 3.5 h is no time of day
 		minute = atoms[1].text
 	case len(atoms) != 1:
 		return last, false

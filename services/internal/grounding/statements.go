@@ -61,7 +61,7 @@ func assertionsOf(o outline) []assertion {
 				continue
 			}
 			denied := h.denies != (c.denies(h) || i+1 < len(clauses) && clauses[i+1].isNo(c))
-			if topic == "apply" && denied && refs[i].of(kindProduct) != nil { // it does not apply to that product
+			if topic == "apply" && denied && o.about(i).of(kindProduct) != nil { // it does not apply to that product
 				continue
 			}
 			out = append(out, assertion{

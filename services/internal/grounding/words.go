@@ -48,10 +48,10 @@ var approximate = positions([]string{
 // nearWords are those of approximate that have one of nearJoints behind them: "près de", "algo más de", "just over".
 var (
 	nearWords  = positions([]string{nearWordsBeforeDe})
-	nearJoints = positions([]string{"de d que als over under"})
+	nearJoints = positions([]string{"de d que als over under los"})
 )
 
-const nearWordsBeforeDe = "près autour alrededor cerca más menos plus moins mehr weniger just slightly"
+const nearWordsBeforeDe = "près autour alrededor cerca ronda rondan más menos plus moins mehr weniger just slightly"
 
 // dayEndings and dayArticles are what stands behind and before a day whose month is not named.
 var (
