@@ -336,7 +336,7 @@ var kindsOf = map[string]string{
 
 const (
 	// minLikely is the probability from which a sentence is taken to say what the evidence denies.
-	minLikely = 0.87
+	minLikely = 0.8
 	// minTrue is the probability from which a sentence counts as supported by the evidence, whatever its phrases.
 	minTrue = 0.4
 	// minVouched is the probability from which a sentence vouches for a time of arrival, which it states in any case.

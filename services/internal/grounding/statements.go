@@ -625,9 +625,6 @@ func (c *clause) deniedBy(n hit) string {
 // minShared is how many words of content a clause must share with a passage, to speak of the same.
 const minShared = 2
 
-// minReversed is how many it must share with one that it reverses.
-const minReversed = 3
-
 // reverses reports whether a clause denies what the evidence says of the same thing, or says what it denies: one of its statements has the
 // word that is denied and another one of the clause, and no statement that agrees on that word shares as much.
 func (s *subjects) reverses(c *clause, named []*subject) bool {
@@ -644,7 +641,7 @@ func (s *subjects) reverses(c *clause, named []*subject) bool {
 			continue
 		}
 		against := st.shared(o, stem)
-		if against.len() < minReversed {
+		if against.len() < minShared {
 			continue
 		}
 		agrees := func(other statement) bool {
