@@ -86,7 +86,7 @@ func (k *Checker) Add(sentence string) Claims {
 			if uses(famSubjects) {
 				f.other = e.subjects.contradicts(outline, c)
 			}
-			k.derivation.learn(c)
+			k.derivation.learn(c.asAmount(e.amounts))
 		}
 		k.stated = append(k.stated, f)
 	}
@@ -171,7 +171,7 @@ func (k *Checker) judge(first int) Claims {
 			k.learnQuantities()
 			if rule := k.derivation.ruleOf(k.evidence, f.claim, k.named); rule != "" && uses(rule) {
 				f.made.Verdict, f.made.Sources = Supported, []Source{{Rule: rule}}
-				k.derivation.learn(f.claim)
+				k.derivation.learn(f.claim.asAmount(k.evidence.amounts))
 			}
 		}
 		out = append(out, f.made)

@@ -75,6 +75,7 @@ func (e *Evidence) Check(s string) Claims {
 
 // ruleOf returns the rule by which a claim follows from the evidence and from what the text names, or "".
 func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
+	c = c.asAmount(e.amounts)
 	switch {
 	case d.yieldsCount(e, c):
 		return RuleCount
@@ -92,6 +93,15 @@ func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 		return RuleRounding
 	}
 	return ""
+}
+
+// asAmount returns a number that is written like an amount, without a currency, as one in that of the evidence: "49,00 + 15,60 = 64,60 EUR".
+func (c claim) asAmount(amounts []claim) claim {
+	digits := len(c.text) - 1 - strings.LastIndexAny(c.text, ".,")
+	if c.currency == "" && c.Unit == "" && c.IsNumber() && digits == 2 && digits < len(c.text)-1 && len(amounts) > 0 {
+		c.currency = amounts[0].currency
+	}
+	return c
 }
 
 // hasOtherUnit reports whether the evidence has the number of a claim only in another unit.

@@ -199,21 +199,26 @@ func (e *MergeEvidence) unsupportedFacts(t, before Text) Claims {
 	var open []claim
 	for _, f := range t.Facts {
 		c := t.claim(f)
-		switch {
-		case f.holds(e.has) && !e.hasOtherUnit(f) || e.quotes(f):
-			said.learn(c)
-		case !t.statesNothing(f):
+		if f.holds(e.has) && !e.hasOtherUnit(f) || e.quotes(f) {
+			said.learn(c.asAmount(e.amounts))
+		} else {
 			open = append(open, c)
 		}
 	}
 	for _, f := range before.Facts { // "Together they are 100 EUR."
 		said.learn(claim{Fact: f, values: f.values()})
 	}
-	open = slices.DeleteFunc(open, func(c claim) bool { return said.isQuantity(c, e.amounts, open) })
+	open = slices.DeleteFunc(open, func(c claim) bool {
+		if t.statesNothing(c.Fact) {
+			said.learn(c)
+			return true
+		}
+		return said.isQuantity(c, e.amounts, open)
+	})
 	var out Claims
 	for _, c := range open {
 		if said.ruleOfMerge(e, c) != "" {
-			said.learn(c)
+			said.learn(c.asAmount(e.amounts))
 			continue
 		}
 		out = append(out, c.made(Unsupported))
@@ -392,6 +397,7 @@ func (c claim) isSame(other claim) bool {
 
 // ruleOfMerge returns the rule by which a claim follows from the answers, or "".
 func (d *derivation) ruleOfMerge(e *MergeEvidence, c claim) string {
+	c = c.asAmount(e.amounts)
 	switch {
 	case c.Plain && unitOf(c.Fact) == "" && e.counts.Has(c.Fact):
 		return RuleCount

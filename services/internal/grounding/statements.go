@@ -411,7 +411,7 @@ func (s *subjects) attributesOf(o outline) []assertion {
 			if isAttribute && slices.Contains(a.about, product) && c.hasStems(name) && !slices.ContainsFunc(out, func(o assertion) bool {
 				return o.topic == a.topic && o.start == c.start
 			}) {
-				out = append(out, assertion{topic: a.topic, denied: c.deniesBeside(name), about: p.named, start: c.start, end: c.end})
+				out = append(out, assertion{topic: a.topic, denied: c.deniesBeside(name) || isWordOf(c.words[len(c.words)-1], "NO"), about: p.named, start: c.start, end: c.end})
 			}
 		}
 	}

@@ -152,5 +152,5 @@ var unitsOfStock = map[string]bool{
 // stockVerbs are those before a number of pieces, and boundWords those that make a number the least or the most.
 var (
 	stockVerbs = positions([]string{"reste restent queda quedan only just noch nur solo seulement"})
-	boundWords = positions([]string{"than least most least über mehr als que de menos moins más plus"})
+	boundWords = positions([]string{"than least most least über mehr als que de menos moins más plus all alle les los las"})
 )

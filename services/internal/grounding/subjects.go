@@ -302,6 +302,9 @@ func (s *subjects) productOf(o outline, c claim) *subject {
 		if !o.focus[i].isOwn {
 			continue
 		}
+		if i < clause && s.hasUnknownNoun(o, clause) {
+			return nil
+		}
 		if i < clause || c.currency != "" { // amounts are no marks
 			return o.focus[clause].only()
 		}
@@ -313,6 +316,18 @@ func (s *subjects) productOf(o outline, c claim) *subject {
 		return focus{products: narrowed(s.meantBy(o, rest), known)}.only()
 	}
 	return nil
+}
+
+// hasUnknownNoun reports whether a clause has a word with a capital that no product has: "five sacks of Soil".
+func (s *subjects) hasUnknownNoun(o outline, clause int) bool {
+	return slices.ContainsFunc(o.clauses[clause].words, func(w text.Word) bool {
+		return len(w.Text) >= minName && unicode.IsUpper(firstRune(o.raw[w.Start:])) && !isStopWord(w.Text) && currencies[w.Text] == "" && len(s.byMark[stemOf(nameWord(w.Text))]) == 0
+	})
+}
+
+func firstRune(s string) rune {
+	r, _ := utf8.DecodeRuneInString(s)
+	return r
 }
 
 // about is refs, with the product in focus in place of others, or of none.
