@@ -447,10 +447,11 @@ func stemOf(w string) string {
 
 // statement is what a clause says: the stems of its content words, and the stem that it denies.
 type statement struct {
-	words  string // all folded words, joined by spaces; set for clauses of the evidence
-	stems  []string
-	denied string // "": none
-	about  []*subject
+	words    string // all folded words, joined by spaces; set for clauses of the evidence
+	stems    []string
+	denied   string // "": none
+	isDenial bool   // it has a negation, and its sentence no condition
+	about    []*subject
 }
 
 // guaranteesArrival reports whether the evidence itself guarantees when something arrives.
@@ -471,6 +472,7 @@ func (s *subjects) addStatements(o outline, about []*subject) {
 		}
 		if c := &o.clauses[i]; !c.isQuestion {
 			said := statementOf(c)
+			said.isDenial = said.isDenial && !sentenceHas(o.clauses, i, "IF") && !sentenceHas(o.clauses, i, "ONLY")
 			said.words, said.about = c.text(), o.refs[i].named
 			s.said = append(s.said, said)
 		}
@@ -508,8 +510,9 @@ func statementOf(c *clause) statement {
 		}
 	}
 	for _, h := range c.hits {
-		if h.topic == "NOT" && out.denied == "" && !c.isNeQue() {
-			out.denied = c.deniedBy(h)
+		if h.topic == "NOT" && !c.isNeQue() {
+			out.isDenial = out.isDenial || len(h.words) == 1 // "is closed" is denied by "we're open" only
+			out.denied = cmp.Or(out.denied, c.deniedBy(h))
 		}
 	}
 	return out
@@ -655,6 +658,31 @@ func (s *subjects) reverses(c *clause, named []*subject) bool {
 	return false
 }
 
+// opposes reports whether a clause asserts what the evidence denies: of the clauses of the evidence, one that denies has most of its words.
+func (s *subjects) opposes(o outline, clause int, named []*subject) bool {
+	c := &o.clauses[clause]
+	stems := c.contentStems()
+	if c.isQuestion || len(stems) < minShared || isTableRow(o.raw, c.start) || slices.ContainsFunc([]string{"IF", "ME", "NEED", "NOT", "EXCEPT"}, func(topic string) bool { return sentenceHas(o.clauses, clause, topic) }) {
+		return false
+	}
+	same, other := 0, 0 // most words of a clause that agrees, and of one that does not
+	for _, e := range s.said {
+		if isAboutOthers(named, e.about) {
+			continue
+		}
+		n := sharedWords(stems, e.stems, "").len()
+		switch {
+		case !e.isDenial:
+			same = max(same, n)
+		case slices.Contains(stems, e.denied):
+			other = max(other, n)
+		}
+	}
+	return other > same && other >= minShared && float64(other) >= opposedShare*float64(len(stems))
+}
+
+const opposedShare = 0.8
+
 // shared returns which words of a statement another one has, too, if both have a stem: all but that one.
 func (st statement) shared(o statement, stem string) wordSet {
 	if !slices.Contains(st.stems, stem) || !slices.Contains(o.stems, stem) {
@@ -698,7 +726,7 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 		case uses(famPromises) && c.has("PROMISE") && !c.has("NOT") && !c.isQuestion:
 			add(c.start, c.end, nil, Unsupported)
 		case decided[c.start]:
-		case uses(famReversals) && s.reverses(c, o.refs[i].named):
+		case uses(famReversals) && (s.reverses(c, o.refs[i].named) || s.opposes(o, i, o.refs[i].named)):
 			add(c.start, c.end, o.refs[i].named, Contradicted)
 		}
 	}
