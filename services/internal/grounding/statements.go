@@ -447,11 +447,11 @@ func stemOf(w string) string {
 
 // statement is what a clause says: the stems of its content words, and the stem that it denies.
 type statement struct {
-	words    string // all folded words, joined by spaces; set for clauses of the evidence
-	stems    []string
-	denied   string // "": none
-	isDenial bool   // it has a negation, and its sentence no condition
-	about    []*subject
+	words   string // all folded words, joined by spaces; set for clauses of the evidence
+	stems   []string
+	denied  string   // "": none
+	denials []string // all stems that it denies, if its sentence has no condition
+	about   []*subject
 }
 
 // guaranteesArrival reports whether the evidence itself guarantees when something arrives.
@@ -472,7 +472,9 @@ func (s *subjects) addStatements(o outline, about []*subject) {
 		}
 		if c := &o.clauses[i]; !c.isQuestion {
 			said := statementOf(c)
-			said.isDenial = said.isDenial && !sentenceHas(o.clauses, i, "IF") && !sentenceHas(o.clauses, i, "ONLY")
+			if sentenceHas(o.clauses, i, "IF") || sentenceHas(o.clauses, i, "ONLY") {
+				said.denials = nil
+			}
 			said.words, said.about = c.text(), o.refs[i].named
 			s.said = append(s.said, said)
 		}
@@ -511,8 +513,11 @@ func statementOf(c *clause) statement {
 	}
 	for _, h := range c.hits {
 		if h.topic == "NOT" && !c.isNeQue() {
-			out.isDenial = out.isDenial || len(h.words) == 1 // "is closed" is denied by "we're open" only
-			out.denied = cmp.Or(out.denied, c.deniedBy(h))
+			stem := c.deniedBy(h)
+			if stem != "" && len(h.words) == 1 { // "is closed" is no denial of closed
+				out.denials = append(out.denials, stem)
+			}
+			out.denied = cmp.Or(out.denied, stem)
 		}
 	}
 	return out
@@ -672,16 +677,14 @@ func (s *subjects) opposes(o outline, clause int, named []*subject) bool {
 		}
 		n := sharedWords(stems, e.stems, "").len()
 		switch {
-		case !e.isDenial:
+		case len(e.denials) == 0:
 			same = max(same, n)
-		case slices.Contains(stems, e.denied):
+		case sharesWord(stems, e.denials) && 5*n >= 4*min(len(stems), len(e.stems)):
 			other = max(other, n)
 		}
 	}
-	return other > same && other >= minShared && float64(other) >= opposedShare*float64(len(stems))
+	return other > same && other >= minShared && (other > minShared || 2*other > len(stems))
 }
-
-const opposedShare = 0.8
 
 // shared returns which words of a statement another one has, too, if both have a stem: all but that one.
 func (st statement) shared(o statement, stem string) wordSet {
