@@ -728,6 +728,8 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 		switch c := &o.clauses[i]; {
 		case uses(famPromises) && c.has("PROMISE") && !c.has("NOT") && !c.isQuestion:
 			add(c.start, c.end, nil, Unsupported)
+		case uses(famPromises) && c.has("CERTAIN") && c.has("ARRIVE") && !c.has("NOT") && !c.isQuestion && !s.guaranteesArrival():
+			add(c.start, c.end, nil, Unsupported)
 		case decided[c.start]:
 		case uses(famReversals) && (s.reverses(c, o.refs[i].named) || s.opposes(o, i, o.refs[i].named)):
 			add(c.start, c.end, o.refs[i].named, Contradicted)
