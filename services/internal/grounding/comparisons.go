@@ -294,9 +294,9 @@ func (s *subjects) judgeComparison(o outline, number int, how comparison, before
 		if left := s.meantBy(o, c.words[:than]); len(left) > 0 {
 			product = cmp.Or(focus{products: left}.only(), product)
 		} else if len(others) > 0 {
-			product = o.productBefore(number) // "Birch is red and lighter than Alder"
+			product = focus{products: o.productsBefore(number)}.only() // "Birch is red and lighter than Alder"
 		}
-		if slices.Contains(others, product) || hasOther(c.words[:than]) { // "all others are dearer than Alder"
+		if slices.Contains(others, product) || c.hasOther(than) { // "all others are dearer than Alder"
 			return Undecided, nil
 		}
 		if product == nil || than > how.at+reachOfThan && !slices.Contains(s.meantBy(o, c.words[how.at:than]), product) {
@@ -336,9 +336,9 @@ func (s *subjects) judgeComparison(o outline, number int, how comparison, before
 	return Undecided, nil
 }
 
-// hasOther reports whether words speak of other things, which they do not name.
-func hasOther(words []text.Word) bool {
-	return slices.ContainsFunc(hitsOf(words), func(h hit) bool { return h.topic == "OTHER" })
+// hasOther reports whether the clause speaks of other things, which it does not name, before one of its words.
+func (c *clause) hasOther(end int) bool {
+	return slices.ContainsFunc(c.hits, func(h hit) bool { return h.topic == "OTHER" && h.at < end })
 }
 
 func isThan(w text.Word) bool {

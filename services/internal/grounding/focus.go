@@ -1,7 +1,6 @@
 package grounding
 
 import (
-	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -64,11 +63,11 @@ func (s *subjects) focusOf(raw string, clauses []clause, before []*subject) []fo
 
 // isAside reports whether a clause only names what the text compares with: "unlike the Birch", "à la différence de l'autre".
 func isAside(c *clause) bool {
-	return slices.ContainsFunc(hitsOf(c.words[:min(len(c.words), reachOfAside)]), func(h hit) bool { return h.topic == "UNLIKE" })
+	return slices.ContainsFunc(c.hits, func(h hit) bool { return h.topic == "UNLIKE" && h.at < reachOfAside })
 }
 
-// reachOfAside is how many words of a clause say that it only compares.
-const reachOfAside = 4
+// reachOfAside is how far from its beginning a clause says that it only compares, in words.
+const reachOfAside = 2
 
 // hasUnknownModel reports whether a clause has a word of letters and digits, which may name a product.
 func hasUnknownModel(raw string, c *clause) bool {
@@ -97,12 +96,48 @@ func (o outline) meantIn(first, n int) []*subject {
 	return out
 }
 
-// productBefore returns the product that a text is about before a clause, or nil.
-func (o outline) productBefore(clause int) *subject {
-	if clause == 0 {
-		return focus{products: o.before}.only()
+// productOf returns the product that a clause is about without a claim in it, if its sentence has words for one up to there, or nil.
+func (s *subjects) productOf(o outline, c claim) *subject {
+	clause := o.clauseAt(c.Start)
+	for i := clause; i >= 0 && o.clauses[i].sentence == o.clauses[clause].sentence; i-- {
+		if !o.focus[i].isOwn {
+			continue
+		}
+		switch {
+		case i < clause && s.hasUnknownNoun(o, clause):
+			return nil
+		case i < clause, c.currency != "": // amounts are no marks
+			return o.focus[clause].only()
+		}
+		rest := slices.DeleteFunc(slices.Clone(o.clauses[clause].words), func(w text.Word) bool { return c.Start < w.End && w.Start < c.end() })
+		return focus{products: narrowed(s.meantBy(o, rest), o.productsBefore(clause))}.only()
 	}
-	return o.focus[clause-1].only()
+	return nil
+}
+
+// hasUnknownNoun reports whether a clause has a word with a capital that no product has: "five sacks of Soil".
+func (s *subjects) hasUnknownNoun(o outline, clause int) bool {
+	return slices.ContainsFunc(o.clauses[clause].words, func(w text.Word) bool {
+		isNoun := len(w.Text) >= minName && isCapital(o.raw[w.Start:]) && !hasDigit(w) && !isStopWord(w.Text) && currencies[w.Text] == ""
+		return isNoun && len(s.byMark[stemOf(nameWord(w.Text))]) == 0
+	})
+}
+
+// about is refs, with the product in focus in place of others, or of none.
+func (o outline) about(clause int) reference {
+	r := o.refs[clause]
+	if p := o.focus[clause].only(); p != nil && uses(famFocus) && r.of(kindProduct) != p {
+		r.named = append(slices.DeleteFunc(slices.Clone(r.named), func(n *subject) bool { return n.kind == kindProduct }), p)
+	}
+	return r
+}
+
+// productsBefore returns the products that a text is about before a clause.
+func (o outline) productsBefore(clause int) []*subject {
+	if clause == 0 {
+		return o.before
+	}
+	return o.focus[clause-1].products
 }
 
 // meantBy returns what some words of a clause may mean.
@@ -126,7 +161,7 @@ func (s *subjects) meant(raw string, c *clause) []*subject {
 	marks := slices.DeleteFunc(marksOf(raw, c.words), func(m mark) bool { // "auf Lager" is no shelf
 		return slices.ContainsFunc(c.hits, func(h hit) bool { return isTopic(h.topic) && h.at <= m.at && m.at < h.at+len(h.words) })
 	})
-	marks = marks[:min(len(marks), bits.UintSize)]
+	marks = marks[:min(len(marks), maxWords)]
 	var all []marked
 	for i, m := range marks {
 		for _, p := range s.byMark[m.text] {

@@ -592,8 +592,10 @@ func (s *subjects) otherTerm(c *clause, period claim, named *subject) *subject {
 	return other
 }
 
-// wordSet is a set of the first 64 words of a clause.
+// wordSet is a set of the first maxWords words of a clause.
 type wordSet uint64
+
+const maxWords = 64
 
 // sharedWords returns which of some words others have, too: all but one, or "".
 func sharedWords(words, others []string, but string) (out wordSet) {

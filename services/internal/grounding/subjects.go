@@ -294,51 +294,6 @@ type outline struct {
 	amounts []claim     // that the text has
 }
 
-// productOf returns the product that a clause is about without a claim in it, if its sentence has words for one up to there, or nil.
-func (s *subjects) productOf(o outline, c claim) *subject {
-	clause := o.clauseAt(c.Start)
-	before := clause - 1
-	for i := clause; i >= 0 && o.clauses[i].sentence == o.clauses[clause].sentence; i-- {
-		if !o.focus[i].isOwn {
-			continue
-		}
-		if i < clause && s.hasUnknownNoun(o, clause) {
-			return nil
-		}
-		if i < clause || c.currency != "" { // amounts are no marks
-			return o.focus[clause].only()
-		}
-		rest := slices.DeleteFunc(slices.Clone(o.clauses[clause].words), func(w text.Word) bool { return c.Start < w.End && w.Start < c.end() })
-		known := o.before
-		if before >= 0 {
-			known = o.focus[before].products
-		}
-		return focus{products: narrowed(s.meantBy(o, rest), known)}.only()
-	}
-	return nil
-}
-
-// hasUnknownNoun reports whether a clause has a word with a capital that no product has: "five sacks of Soil".
-func (s *subjects) hasUnknownNoun(o outline, clause int) bool {
-	return slices.ContainsFunc(o.clauses[clause].words, func(w text.Word) bool {
-		return len(w.Text) >= minName && unicode.IsUpper(firstRune(o.raw[w.Start:])) && !isStopWord(w.Text) && currencies[w.Text] == "" && len(s.byMark[stemOf(nameWord(w.Text))]) == 0
-	})
-}
-
-func firstRune(s string) rune {
-	r, _ := utf8.DecodeRuneInString(s)
-	return r
-}
-
-// about is refs, with the product in focus in place of others, or of none.
-func (o outline) about(clause int) reference {
-	r := o.refs[clause]
-	if p := o.focus[clause].only(); p != nil && uses(famFocus) && r.of(kindProduct) != p {
-		r.named = append(slices.DeleteFunc(slices.Clone(r.named), func(n *subject) bool { return n.kind == kindProduct }), p)
-	}
-	return r
-}
-
 // clauseAt returns the number of the clause at a byte of the text, or -1.
 func (o outline) clauseAt(offset int) int {
 	i, found := slices.BinarySearchFunc(o.clauses, offset, func(c clause, at int) int { return c.start - at })
