@@ -18,7 +18,7 @@ type adjective struct {
 // adjectives are the known ones. Another one that begins like the name of a property is about that: intense, intensity.
 var adjectives = slices.Concat(
 	adjectivesOf("price", -1, "cheap inexpensive affordabl gunstig preisgunstig kostengunstig billig preiswert barat economi abordabl asequibl"),
-	adjectivesOf("price", 1, "expensive pricey teuer cher caro cara"),
+	adjectivesOf("price", 1, "expensive pricey dear teuer cher caro cara"),
 	adjectivesOf("weight", -1, "light leicht leger ligero ligera"), adjectivesOf("weight", 1, "heav schwer lourd pesad"),
 	adjectivesOf("length", 1, "long lang largo larga"), adjectivesOf("length", -1, "short kurz court corto corta"),
 	adjectivesOf("width", 1, "wide broad breit large ancho ancha"), adjectivesOf("width", -1, "narrow schmal etroit estrech"),

@@ -681,7 +681,7 @@ func (s *subjects) opposes(o outline, clause int, named []*subject) bool {
 		switch {
 		case len(e.denials) == 0:
 			same = max(same, n)
-		case sharesWord(stems, e.denials) && 5*n >= 4*min(len(stems), len(e.stems)):
+		case sharesWord(stems, e.denials) && 4*n >= 3*min(len(stems), len(e.stems)):
 			other = max(other, n)
 		}
 	}
