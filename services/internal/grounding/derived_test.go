@@ -5,7 +5,7 @@ import "testing"
 func TestMergesDeriveAsPeopleDo(t *testing.T) {
 	var e MergeEvidence
 	e.AddAnswer("The Varn Orb costs 199.50 EUR instead of 219.90 EUR and weighs 1940 g, the Varn Glow 1010 g. It comes in 32/34. "+
-		"The warranty is 3 years, returns take 14 days. It runs for 8 h.", []string{"Varn Orb", "Varn Glow", "Varn Dusk"})
+		"The warranty is 3 years, returns take 14 days. It runs for 8 h, charged in 3.5 h.", []string{"Varn Orb", "Varn Glow", "Varn Dusk"})
 	e.AddAnswer("Order KL-501 arrives on 21 November 2026. You can pay in 3 parts.", nil)
 	before := e.Read("The Varn Orb costs 199.50 EUR, the old price was 219.90 EUR.")
 	checkSupports(t, &e, before, map[string]bool{
@@ -27,6 +27,8 @@ func TestMergesDeriveAsPeopleDo(t *testing.T) {
 		"The Varn Glow weighs 1010 kg.":                    false,
 		"All 3 of them are lamps.":                         true,
 		"It runs for 8 days.":                              false,
+		"It is charged in 3.5 hours.":                      true,
+		"It is charged by 3:05.":                           false,
 		"Returns take 14 weeks.":                           false,
 	})
 }
@@ -37,18 +39,24 @@ func TestAnswersDeriveAsPeopleDo(t *testing.T) {
 	const orders = `[{"order_id":"KL-501","total":"74.95 EUR","placed":"16 November 2026"},{"order_id":"KL-502","total":"289.00 EUR","placed":"19 November 2026"}]`
 	const terms = `{"policy":"Delivery","text":"Standard delivery is free of charge from 390 EUR."}`
 	for text, want := range map[string]int{
-		"Varn Orb and Varn Glow together come to 478.90 EUR.": 0,
-		"Varn Orb and Varn Glow together come to 468.90 EUR.": 1,
-		"Across both orders you spent 363.95 EUR.":            0,
-		"Across both orders you spent 353.95 EUR.":            1,
-		"The Varn Orb leaves about 50 EUR of your budget.":    0, // of 400
-		"The Varn Orb leaves 51 EUR of your budget.":          0,
-		"The Varn Orb leaves 61 EUR of your budget.":          1,
-		"With the Varn Orb, 41 EUR more and delivery is free": 0,
-		"You placed KL-501 three days before KL-502.":         0,
-		"You placed KL-501 five days before KL-502.":          1,
-		"The Varn Orb weighs about 15 kg.":                    0,
-		"The Varn Orb weighs about 17 kg.":                    1,
+		"Varn Orb and Varn Glow together come to 478.90 EUR.":                                                     0,
+		"Varn Orb and Varn Glow together come to 468.90 EUR.":                                                     1,
+		"Across both orders you spent 363.95 EUR.":                                                                0,
+		"Across both orders you spent 353.95 EUR.":                                                                1,
+		"The Varn Orb leaves about 50 EUR of your budget.":                                                        0, // of 400
+		"The Varn Orb leaves 51 EUR of your budget.":                                                              0,
+		"The Varn Orb leaves 61 EUR of your budget.":                                                              1,
+		"With the Varn Orb, 41 EUR more and delivery is free":                                                     0,
+		"You placed KL-501 three days before KL-502.":                                                             0,
+		"You placed KL-501 five days before KL-502.":                                                              1,
+		"The Varn Orb weighs about 15 kg.":                                                                        0,
+		"Der Varn Orb wiegt etwas weniger als 15 kg.":                                                             0,
+		"El Varn Orb cuesta algo menos de 350 EUR.":                                                               0,
+		"El Varn Orb cuesta algo menos de 250 EUR.":                                                               1,
+		"349,00 + 129,90 = 478,90 EUR.":                                                                           0,
+		"349,00 + 129,90 = 488,90 EUR.":                                                                           1,
+		"Orb 349.00 EUR, Dusk 519.00 EUR, Glow 129.90 EUR: Dusk and Glow are 648.90 EUR, and a third 129.90 EUR.": 0,
+		"The Varn Orb weighs about 17 kg.":                                                                        1,
 	} {
 		var e Evidence
 		e.AddResult("", products)
@@ -82,23 +90,31 @@ func TestMergesSayAsPeopleDo(t *testing.T) {
 	e.AddAnswer("It was sent on 20 November 2026 and arrives on 24 November 2026. The bag costs £8.95, delivery £5.50.", nil)
 	before := e.Read("The bag is £8.95, delivery £5.50.")
 	checkSupports(t, &e, before, map[string]bool{
-		"It costs about £90.":                               true,
-		"Elle coûte près de 90 £.":                          true,
-		"Elle coûte autour de 70 £.":                        false,
-		"It weighs nearly 5 kg.":                            true,
-		"It costs 89 £ 99.":                                 true,
-		"It costs 89 £ 98.":                                 false,
-		"It costs 8.95 £, and 2 are in stock.":              true,
-		"It measures 240 x 90 x 70 mm.":                     true,
-		"It measures 260 x 90 x 70 mm.":                     false,
-		"It takes 1200 g.":                                  true,
-		"It arrives four days later.":                       true,
-		"It arrives six days later.":                        false,
-		"Two bags and delivery are £23.40.":                 true,
-		"Two bags are £17.90.":                              true,
-		"Two bags are £18.90.":                              false,
-		"Zwischen dem 20. und dem 24. November 2026.":       true,
-		"Ya tiene el 1.º, el 2.º llega el 24 de noviembre.": true,
+		"It costs about £90.":                                      true,
+		"Elle coûte près de 90 £.":                                 true,
+		"Elle coûte autour de 70 £.":                               false,
+		"It weighs nearly 5 kg.":                                   true,
+		"It costs 89 £ 99.":                                        true,
+		"It costs 89 £ 98.":                                        false,
+		"It costs 8.95 £, and 2 are in stock.":                     true,
+		"It measures 240 x 90 x 70 mm.":                            true,
+		"It measures 260 x 90 x 70 mm.":                            false,
+		"It takes 1200 g.":                                         true,
+		"It arrives four days later.":                              true,
+		"It arrives six days later.":                               false,
+		"Two bags and delivery are £23.40.":                        true,
+		"Two bags are £17.90.":                                     true,
+		"Two bags are £18.90.":                                     false,
+		"Six bags are £53.70.":                                     true,
+		"Six bags are £55.70.":                                     false,
+		"It costs just under £90 and weighs a little over 4.9 kg.": true,
+		"Two answers: it is £89.99, and 2 are in stock.":           true,
+		"Shall I look for 8 more?":                                 true,
+		"There are 8 more.":                                        false,
+		"Below 4 £, 0 are left.":                                   false,
+		"Le 2e colis arrive le 24 novembre.":                       true,
+		"Zwischen dem 20. und dem 24. November 2026.":              true,
+		"Ya tiene el 1.º, el 2.º llega el 24 de noviembre.":        true,
 	})
 }
 

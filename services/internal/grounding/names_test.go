@@ -29,6 +29,8 @@ func TestNamesAndPromises(t *testing.T) {
 		{"the kind of product behind a title", "a tent?", tents, "The Wisp Duo Tent is 279.00 EUR.", ""},
 		{"the kind of product instead of a title", "Welches Zelt?", tents, "Das Wisp Zelt kostet 279,00 €.", ""},
 		{"a noun", "was noch?", tents, "Der Rucksack kostet 69,95 €.", ""},
+		{"two of them", "poles?", tents, "You have two Korvanes at 94.50 EUR.", ""},
+		{"each", "une tente ?", tents, "Chaque tente coûte 69,95 €.", ""},
 		{"a place", "a tent?", tents, "In Germany it costs 279.00 EUR.", ""},
 		{"a part of a title", "poles?", tents, "The Birch weighs 410 g and costs 94.50 EUR.", ""},
 		{"no name", "a tent?", tents, "The second one costs 69.95 EUR.", ""},

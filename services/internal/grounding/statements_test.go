@@ -15,6 +15,9 @@ func TestCheckComparesWhatIsAssertedAndDenied(t *testing.T) {
 		`{"policy":"Opened bulbs","text":"Opened bulbs are not taken back by the shop. Broken bulbs are replaced within the warranty."}]}`
 	checkRejected(t, results, map[string]int{
 		"The Varn Glow is in stock, the Varn Dusk is sold out.":                           0,
+		"Varn Dusk: outdoor yes, dimmable no.":                                            0,
+		"Varn Dusk: outdoor no.":                                                          1,
+		"SPARK9 gilt nur für andere Lampen.":                                              0,
 		"Die Varn Glow ist lieferbar, die Varn Dusk leider nicht lieferbar.":              0,
 		"La Varn Dusk n'est pas disponible.":                                              0,
 		"La Varn Dusk no está disponible.":                                                0,

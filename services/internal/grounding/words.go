@@ -51,7 +51,7 @@ var (
 	nearJoints = positions([]string{"de d que als over under los"})
 )
 
-const nearWordsBeforeDe = "près autour alrededor cerca ronda rondan más menos plus moins mehr weniger just slightly"
+const nearWordsBeforeDe = "près autour alrededor cerca ronda rondan más menos plus moins mehr weniger just slightly little"
 
 // dayEndings and dayArticles are what stands behind and before a day whose month is not named.
 var (
