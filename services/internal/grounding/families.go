@@ -15,7 +15,7 @@ const (
 	famUnits       = "numbers in other units"
 	famArrival     = "times of arrival"
 	famPieces      = "pieces in stock"
-	famFocus       = "focus"
+	famFocus       = "products by part of a name"
 )
 
 // without is the family, or the rule of derived amounts, that a test leaves out.
