@@ -22,6 +22,8 @@ const (
 	wholeWordShare = 0.6
 	// stemLength is the number of letters of a word that count. Shorter words do not count.
 	stemLength = 4
+	// minWord is the length of the shortest word of a title that may stand for it, in bytes.
+	minWord = 3
 )
 
 // coverage checks which sections a merged text holds.
@@ -40,7 +42,7 @@ type section struct {
 type feature struct {
 	title     string
 	isProduct bool     // the title is a product's
-	words     []string // of it, folded, that nothing else in the answers has: a text may shorten it to one
+	words     []string // of it, folded, that nothing else in the answers has: a text may shorten it to half of them
 	fact      grounding.Fact
 	shared    bool // another section has it too, so it counts only if the section has no other
 }
@@ -48,9 +50,20 @@ type feature struct {
 // in reports whether a text has the feature.
 func (f feature) in(folded string, facts *grounding.Set) bool {
 	if f.title != "" {
-		return strings.Contains(folded, f.title) || slices.ContainsFunc(f.words, func(w string) bool { return strings.Contains(folded, w) })
+		return strings.Contains(folded, f.title) || f.isShortened(folded)
 	}
 	return facts.Has(f.fact)
+}
+
+// isShortened reports whether a text has at least half of the words that only the title has, also with the s of a plural.
+func (f feature) isShortened(folded string) bool {
+	kept := 0
+	for _, w := range f.words {
+		if strings.Contains(folded, w) || strings.Contains(folded, strings.TrimSuffix(w, " ")+"s ") {
+			kept++
+		}
+	}
+	return kept > 0 && 2*kept >= len(f.words)
 }
 
 // newCoverage returns the coverage check of answers, which have been read as the sections.
@@ -78,13 +91,10 @@ func newCoverage(answered []Part, sections []*grounding.Section) *coverage {
 func (c *coverage) ownWords(i int, title string) []string {
 	var out []string
 	for word := range strings.FieldsSeq(title) {
-		w := " " + strings.TrimSuffix(word, "s")
-		if len(word) < stemLength {
-			w += " "
-		}
-		isOthers := c.elsewhere(i, func(o section) bool { return strings.Contains(o.folded, w) }) || isStopWord(word) ||
+		w := " " + word + " "
+		isOthers := c.elsewhere(i, func(o section) bool { return strings.Contains(o.folded, w) }) ||
 			slices.ContainsFunc(c.sections[i].features, func(f feature) bool { return f.title != title && strings.Contains(f.title, w) })
-		if !isOthers {
+		if len(word) >= minWord && !text.IsDigit(rune(word[0])) && !isStopWord(word) && !isOthers {
 			out = append(out, w)
 		}
 	}

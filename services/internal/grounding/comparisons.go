@@ -47,7 +47,7 @@ var amountWords = map[string]int64{
 var named = map[property][]string{
 	"price":  strings.Fields("cost pric pay spend kost preis zahl ausgeb cout prix pay pai depens tarif cuest coste preci pag gast importe"),
 	"weight": strings.Fields("weigh wieg gewicht poids pese peso pesa"),
-	"time":   strings.Fields("last duration dauer laufzeit duree dura"),
+	"time":   strings.Fields("last duration run life dauer laufzeit akkulaufzeit halt duree dure dura autonom"),
 	"length": strings.Fields("length lange longueur longitud largo"), "width": strings.Fields("width breite largeur anchura ancho"),
 	"thickness": strings.Fields("thickness dicke starke epaisseur grosor"), "height": strings.Fields("height hohe hauteur altura alto"),
 	"noise": strings.Fields("noise lautstarke gerausch bruit ruido"), "power": strings.Fields("power leistung puissance potencia"),
@@ -307,8 +307,14 @@ func (s *subjects) judgeComparison(o outline, number int, how comparison, before
 	case how.isMost && !isOfTwo:
 		others = s.list
 	}
-	if _, _, isLength := product.valueOf(how.property); how.property == "length" && !isLength {
-		how.property = "time" // "the longest battery life"
+	if how.property == "length" {
+		_, _, isLength := product.valueOf(how.property)
+		switch hasNoun := how.at+1 < len(c.words) && isContent(c.words[how.at+1].Text); {
+		case namedProperty(c.words) == "time", !isLength:
+			how.property = "time" // "the longest battery life"
+		case hasNoun:
+			return Undecided, nil // "a longer focal length"
+		}
 	}
 	value, unit, ok := product.valueOf(how.property)
 	if !ok {

@@ -20,6 +20,7 @@ func TestComparisons(t *testing.T) {
 		want                grounding.Verdict // of the statement that has one
 	}{
 		{"the longest", "Welcher hält am längsten?", "Am längsten hält der Murmel Ruhe 700 durch.", grounding.Contradicted},
+		{"by a length that is none", "headphones?", "The Fjell Go has a longer warranty than the Fjell Sport.", none},
 		{"in truth", "Welcher hält am längsten?", "Am längsten hält der Fjell Go durch.", grounding.Supported},
 		{"it", "Welcher hält am längsten?", "Der Fjell Go hat 40 Stunden, und er ist auch der günstigste.", grounding.Supported},
 		{"the cheapest", "headphones?", "The cheapest one is the Fjell Sport at 89.95 EUR.", grounding.Contradicted},

@@ -43,7 +43,7 @@ func (s *subjects) focusOf(raw string, clauses []clause, before []*subject) []fo
 		if len(meant) == 0 && i+1 < len(clauses) && clauses[i+1].inBrackets && !c.inBrackets {
 			meant = s.meant(raw, &clauses[i+1]) // 24.90 EUR (Chalk pouch)
 		}
-		isOther := c.has("COMPARE") || c.has("BOTH") || len(comparisonsOf(c.words)) > 0
+		isOther := len(comparisonsOf(c.words)) > 0 || slices.ContainsFunc([]string{"COMPARE", "BOTH", "OTHER", "REST"}, c.has)
 		about := before
 		switch {
 		case isOther:
@@ -150,13 +150,22 @@ func isTableRow(raw string, offset int) bool {
 	return strings.HasPrefix(strings.TrimLeft(raw[strings.LastIndexByte(raw[:offset], '\n')+1:], " \t"), "|")
 }
 
-// marked is a product or an item of an order with the marks that a clause has of it.
+// marked is a product or an item of an order with the marks that a clause has of it, and those of them that its title has.
 type marked struct {
 	*subject
-	marks wordSet
+	marks, titled wordSet
 }
 
-// meant returns what the words of a clause may mean: the products and items of orders of which no other one has the same marks, and more.
+// isWhole reports whether a clause has the whole title.
+func (p marked) isWhole() bool { return len(p.title) > 0 && p.titled.len() >= len(p.title) }
+
+// isLessThan reports whether a clause has all that it has of a product of another one, too, and more: further marks, or its whole title.
+func (p marked) isLessThan(o marked) bool {
+	isTitled := p.titled == o.titled || p.titled.isPartOf(o.titled)
+	return isTitled && (p.marks.isPartOf(o.marks) || p.marks == o.marks && !p.isWhole() && o.isWhole())
+}
+
+// meant returns what the words of a clause may mean: the products and items of orders than which no other one has more of the clause.
 func (s *subjects) meant(raw string, c *clause) []*subject {
 	marks := slices.DeleteFunc(marksOf(raw, c.words), func(m mark) bool { // "auf Lager" is no shelf
 		return slices.ContainsFunc(c.hits, func(h hit) bool { return isTopic(h.topic) && h.at <= m.at && m.at < h.at+len(h.words) })
@@ -173,13 +182,15 @@ func (s *subjects) meant(raw string, c *clause) []*subject {
 				k, all = len(all), append(all, marked{subject: p})
 			}
 			all[k].marks |= 1 << i
+			if slices.Contains(p.title, m.text) {
+				all[k].titled |= 1 << i
+			}
 		}
 	}
 	var out []*subject
 	for _, p := range all {
-		isLess := func(o marked) bool { return p.marks.isPartOf(o.marks) }
 		isAlsoProduct := func(o marked) bool { return p.kind == kindItem && o.kind == kindProduct && o.name == p.name }
-		if !slices.ContainsFunc(all, isLess) && !slices.ContainsFunc(all, isAlsoProduct) {
+		if !slices.ContainsFunc(all, p.isLessThan) && !slices.ContainsFunc(all, isAlsoProduct) {
 			out = append(out, p.subject)
 		}
 	}
@@ -193,18 +204,20 @@ func (s *subjects) isBesideMark(p *subject, marks []mark, at int) bool {
 	return at > 0 && marks[at].at-marks[at-1].at <= reach && isOf(at-1) || at+1 < len(marks) && marks[at+1].at-marks[at].at <= reach && isOf(at+1)
 }
 
-// addMarks adds the marks of a text that describes a product or an item of an order.
-func (s *subjects) addMarks(p *subject, raw string) {
+// addMarks adds the marks of a text that describes a product or an item of an order, and returns them.
+func (s *subjects) addMarks(p *subject, raw string) []mark {
 	if s.byMark == nil {
 		s.byMark = map[string][]*subject{}
 	}
-	for _, m := range marksOf(raw, text.Words(raw)) {
+	marks := marksOf(raw, text.Words(raw))
+	for _, m := range marks {
 		for _, t := range []string{m.text, m.number} { // "the 25", "der 25er" for 25 m
 			if t != "" && !slices.Contains(s.byMark[t], p) {
 				s.byMark[t] = append(s.byMark[t], p)
 			}
 		}
 	}
+	return marks
 }
 
 // mark is what may tell products apart in a text: the stem of a word of content, a number with its unit, a size such as M, or what a sign
@@ -238,6 +251,9 @@ func marksOf(raw string, words []text.Word) []mark {
 			}
 			if !isAmount(raw, w.Start, words[i].End) {
 				out = append(out, m)
+			}
+			if m.number != "" {
+				i++ // its unit
 			}
 		case len(w.Text) == 1 && isCapitals && !strings.HasPrefix(raw[w.End:], "'") && !strings.HasPrefix(raw[w.End:], "’"):
 			out = append(out, mark{text: written, at: i})

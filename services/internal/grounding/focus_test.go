@@ -37,6 +37,32 @@ func TestAClauseIsAboutTheProductThatItsWordsFit(t *testing.T) {
 	})
 }
 
+// baskets are a product with a title that begins that of another one, and one with more words.
+const baskets = `{"products":[` +
+	`{"product_id":"P1","title":"Osier Basket","price":"35.00 EUR","stock":4,"details":"lined yes; foldable yes"},` +
+	`{"product_id":"P2","title":"Osier Basket XL","price":"52.00 EUR","stock":0,"details":"lined no; foldable no; lid yes"},` +
+	`{"product_id":"P3","title":"Linen Bag","price":"18.00 EUR","stock":9,"details":"lined yes"},` +
+	`{"product_id":"T2","title":"Torvik 85 mm lens","price":"399.00 EUR","stock":3,"details":"filter thread 67 mm"},` +
+	`{"product_id":"T4","title":"UV filter 67 mm","price":"29.00 EUR","stock":12}],` +
+	`"cart":{"items":[{"title":"Linen Bag","quantity":4,"price":"18.00 EUR"}]}}`
+
+func TestAWholeTitleIsNotThatOfALongerOne(t *testing.T) {
+	checkRejected(t, baskets, map[string]int{
+		"The Osier Basket XL costs 52.00 EUR, the Osier Basket 35.00 EUR.":                                0,
+		"The Osier Basket XL costs 52.00 EUR. The Osier Basket costs 35.00 EUR.":                          0,
+		"The Osier Basket XL is sold out, but the Osier Basket is in stock.":                              0,
+		"The Osier Basket XL is unlined. The Osier Basket is lined.":                                      0,
+		"- Osier Basket XL: 52.00 EUR, sold out\n- Osier Basket: 35.00 EUR, 4 in stock":                   0,
+		"The Osier Basket XL costs 35.00 EUR.":                                                            1,
+		"The Osier Basket XL is sold out. Everything else is in stock.":                                   0,
+		"The Osier Basket XL is sold out. The regular size is 35.00 EUR.":                                 0,
+		"The Osier Basket XL is sold out. Two products are in stock: the Osier Basket and the Linen Bag.": 0,
+		"The filter for the 85 mm lens costs 29.00 EUR.":                                                  0,
+		"The 85 mm lens takes 67 mm filters (29.00 EUR).":                                                 0,
+		"You have 4 of the Linen Bag in your cart; it is in stock.":                                       0,
+	})
+}
+
 func TestSiblingsAreCompared(t *testing.T) {
 	checkRejected(t, siblings, map[string]int{
 		"The 8 mm spring is the cheaper one.":                                              0,
@@ -65,6 +91,11 @@ func TestWhatIsSureToArriveIsPromised(t *testing.T) {
 		"Nous vous garantissons la livraison.":          1,
 		"Auf jeden Fall kommt es an.":                   1,
 		"We cannot guarantee the delivery.":             0,
+		"You can definitely return it after delivery.":  0,
+		"Die Garantie gilt ab Lieferung.":               0,
+		"La livraison est assurée par nos soins.":       0,
+		"Asegúrate de estar en casa para la entrega.":   0,
+		"If it is to be delivered for sure, ask us.":    0,
 		"The springs are guaranteed.":                   0,
 		"It should be delivered in time.":               0,
 		"Is it sure to be delivered, is it guaranteed?": 0,
@@ -75,11 +106,11 @@ func TestWhatTheEvidenceDeniesIsContradicted(t *testing.T) {
 	const results = `{"passages":[{"policy":"Cut goods","text":"Paper that was cut to size is neither taken back nor exchanged. Returns of whole sheets are free."},` +
 		`{"policy":"Warranty","text":"Broken tips are not covered. Rods have a warranty of 5 years."}]}`
 	checkRejected(t, results, map[string]int{
-		"Broken tips are covered too.":                  1,
-		"Broken tips are not covered.":                  0,
-		"If broken tips are covered, you pay nothing.":  0,
-		"Except for broken tips, rods are covered.":     0,
-		"Even paper that was cut to size is exchanged.": 1,
-		"Whole sheets are taken back.":                  0,
+		"Broken tips are covered too.":                   1,
+		"Broken tips are not covered.":                   0,
+		"If broken tips are covered, you pay nothing.":   0,
+		"Except for broken tips, rods are covered.":      0,
+		"Even paper that was cut to size is taken back.": 1,
+		"Whole sheets are taken back.":                   0,
 	})
 }

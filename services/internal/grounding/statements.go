@@ -192,6 +192,12 @@ func (o outline) promisesArrival(offset int) bool {
 	return c.has("ARRIVE") && !c.has("HEDGE") && !c.has("NOT") && !c.isQuestion && !sentenceHas(o.clauses, i, "IF")
 }
 
+// promisesArrival reports whether the clause says that something is sure to arrive.
+func (c *clause) promisesArrival() bool {
+	isDenied := c.has("NOT") || c.has("HEDGE") || c.has("return") || c.isQuestion
+	return c.has("CERTAIN") && (c.has("ARRIVE") || c.has("SHIPPING")) && !isDenied
+}
+
 // sentenceHas reports whether the sentence of a clause has a phrase of a topic.
 func sentenceHas(clauses []clause, i int, topic string) bool {
 	sentence := sentenceOf(clauses, i)
@@ -669,7 +675,7 @@ func (s *subjects) reverses(c *clause, named []*subject) bool {
 func (s *subjects) opposes(o outline, clause int, named []*subject) bool {
 	c := &o.clauses[clause]
 	stems := c.contentStems()
-	if c.isQuestion || len(stems) < minShared || isTableRow(o.raw, c.start) || slices.ContainsFunc([]string{"IF", "ME", "NEED", "NOT", "EXCEPT"}, func(topic string) bool { return sentenceHas(o.clauses, clause, topic) }) {
+	if c.isQuestion || len(stems) < minShared || isTableRow(o.raw, c.start) || slices.ContainsFunc([]string{"IF", "ME", "NEED", "NOT", "ONLY", "EXCEPT"}, func(topic string) bool { return sentenceHas(o.clauses, clause, topic) }) {
 		return false
 	}
 	same, other := 0, 0 // most words of a clause that agrees, and of one that does not
@@ -681,11 +687,18 @@ func (s *subjects) opposes(o outline, clause int, named []*subject) bool {
 		switch {
 		case len(e.denials) == 0:
 			same = max(same, n)
-		case sharesWord(stems, e.denials) && 4*n >= 3*min(len(stems), len(e.stems)):
+		case sharesWord(stems, e.denials) && !slices.ContainsFunc(e.stems, func(stem string) bool {
+			return !slices.Contains(stems, stem) && !slices.Contains(e.denials, stem) && !s.isOfName(stem)
+		}):
 			other = max(other, n)
 		}
 	}
 	return other > same && other >= minShared && (other > minShared || 2*other > len(stems))
+}
+
+// isOfName reports whether a stem is one of a name of the evidence, which a text may leave out.
+func (s *subjects) isOfName(stem string) bool {
+	return len(s.byMark[stem]) > 0
 }
 
 // shared returns which words of a statement another one has, too, if both have a stem: all but that one.
@@ -730,7 +743,7 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 		switch c := &o.clauses[i]; {
 		case uses(famPromises) && c.has("PROMISE") && !c.has("NOT") && !c.isQuestion:
 			add(c.start, c.end, nil, Unsupported)
-		case uses(famPromises) && c.has("CERTAIN") && c.has("ARRIVE") && !c.has("NOT") && !c.isQuestion && !s.guaranteesArrival():
+		case uses(famPromises) && c.promisesArrival() && !sentenceHas(o.clauses, i, "IF") && !s.guaranteesArrival():
 			add(c.start, c.end, nil, Unsupported)
 		case decided[c.start]:
 		case uses(famReversals) && (s.reverses(c, o.refs[i].named) || s.opposes(o, i, o.refs[i].named)):

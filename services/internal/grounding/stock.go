@@ -90,7 +90,7 @@ func (s *subjects) countsOther(o outline, clause int, language string) *subject 
 	of := o.focus[clause].only()
 	isAboutStock := slices.ContainsFunc([]string{"PIECES", "stock", "available"}, func(topic string) bool { return sentenceHas(o.clauses, clause, topic) })
 	isNear := c.has("PIECES") || c.has("stock") || o.focus[clause].isOwn || clause > 0 && o.focus[clause-1].isOwn
-	if of == nil || !isAboutStock || !isNear || c.isQuestion || c.has("NOT") || hasIf(o.clauses[clause:clause+1], language) {
+	if of == nil || !isAboutStock || !isNear || c.isQuestion || c.has("NOT") || c.has("CART") || c.has("ORDER") || hasIf(o.clauses[clause:clause+1], language) {
 		return nil
 	}
 	stocks := of.piecesOf(c)

@@ -16,6 +16,7 @@ type subject struct {
 	kind  string   // the JSON key of its id: only subjects of one kind are confused with each other
 	name  string   // its title and id, which identify it
 	words []string // of the name, as nameWord has them, each once
+	title []string // the marks of the name, each once
 
 	fields   map[string][]string    // of the object itself: the texts under each key, each once
 	facts    Set                    // of the object and those in it
@@ -99,7 +100,11 @@ func (s *subjects) subject(kind, id, name string) *subject {
 		s.byWord[w] = append(s.byWord[w], n)
 	}
 	if kind == kindProduct || kind == kindItem {
-		s.addMarks(n, name)
+		for _, m := range s.addMarks(n, name) {
+			if !slices.Contains(n.title, m.text) {
+				n.title = append(n.title, m.text)
+			}
+		}
 	}
 	return n
 }
