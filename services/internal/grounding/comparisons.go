@@ -310,7 +310,7 @@ func (s *subjects) judgeComparison(o outline, number int, how comparison, before
 	if how.property == "length" {
 		_, _, isLength := product.valueOf(how.property)
 		switch hasNoun := how.at+1 < len(c.words) && isContent(c.words[how.at+1].Text); {
-		case namedProperty(c.words) == "time", !isLength:
+		case namedProperty(slices.Concat(c.words[:how.at], c.words[how.at+1:])) == "time", !isLength:
 			how.property = "time" // "the longest battery life"
 		case hasNoun:
 			return Undecided, nil // "a longer focal length"

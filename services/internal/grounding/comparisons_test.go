@@ -11,6 +11,8 @@ const headphones = `{"products":[` +
 	`{"product_id":"K2","title":"Murmel Ruhe 500 Kopfhörer","category":"Kopfhörer","price":"179.00 EUR","stock":0,"details":"Gewicht 239 g; Akkulaufzeit 24 h; wasserdicht nein; Intensität 6"},` +
 	`{"product_id":"K4","title":"Fjell Go On-Ear","category":"Kopfhörer","price":"59.90 EUR","stock":21,"details":"Gewicht 165 g; Akkulaufzeit 40 h; wasserdicht nein; Intensität 9"},` +
 	`{"product_id":"K7","title":"Fjell Sport","category":"Kopfhörer","price":"89.95 EUR","stock":13,"details":"Gewicht 32 g; Akkulaufzeit 8 h; wasserdicht ja; Intensität 2"},` +
+	`{"product_id":"K8","title":"Brell Akku 7","category":"Akkus","price":"39.00 EUR","stock":2,"details":"Länge 60 mm; Laufzeit 30 h"},` +
+	`{"product_id":"K6","title":"Brell Akku 12","category":"Akkus","price":"59.00 EUR","stock":2,"details":"Länge 50 mm; Laufzeit 40 h"},` +
 	`{"product_id":"K9","title":"Tube and case, red","category":"Zubehör","price":"19.90 EUR","stock":2}]}`
 
 func TestComparisons(t *testing.T) {
@@ -20,6 +22,8 @@ func TestComparisons(t *testing.T) {
 		want                grounding.Verdict // of the statement that has one
 	}{
 		{"the longest", "Welcher hält am längsten?", "Am längsten hält der Murmel Ruhe 700 durch.", grounding.Contradicted},
+		{"by a time beside a length", "Akku?", "Der Akku 12 hält länger als der Akku 7.", grounding.Supported},
+		{"by a length beside a time", "Akku?", "Der Akku 12 ist länger als der Akku 7.", grounding.Contradicted},
 		{"by a length that is none", "headphones?", "The Fjell Go has a longer warranty than the Fjell Sport.", none},
 		{"in truth", "Welcher hält am längsten?", "Am längsten hält der Fjell Go durch.", grounding.Supported},
 		{"it", "Welcher hält am längsten?", "Der Fjell Go hat 40 Stunden, und er ist auch der günstigste.", grounding.Supported},
