@@ -22,8 +22,6 @@ const (
 	wholeWordShare = 0.6
 	// stemLength is the number of letters of a word that count. Shorter words do not count.
 	stemLength = 4
-	// minWord is the length of the shortest word of a title that may stand for it, in bytes.
-	minWord = 3
 )
 
 // coverage checks which sections a merged text holds.
@@ -94,7 +92,8 @@ func (c *coverage) ownWords(i int, title string) []string {
 		w := " " + word + " "
 		isOthers := c.elsewhere(i, func(o section) bool { return strings.Contains(o.folded, w) }) ||
 			slices.ContainsFunc(c.sections[i].features, func(f feature) bool { return f.title != title && strings.Contains(f.title, w) })
-		if len(word) >= minWord && !text.IsDigit(rune(word[0])) && !isStopWord(word) && !isOthers {
+		isCount := len(word) == 1 && text.IsDigit(rune(word[0])) // or the number of an item in a list
+		if !isCount && !isStopWord(word) && !isOthers {
 			out = append(out, w)
 		}
 	}
