@@ -192,10 +192,10 @@ func (o outline) promisesArrival(offset int) bool {
 	return c.has("ARRIVE") && !c.has("HEDGE") && !c.has("NOT") && !c.isQuestion && !sentenceHas(o.clauses, i, "IF")
 }
 
-// promisesArrival reports whether the clause says that something is sure to arrive.
-func (c *clause) promisesArrival() bool {
-	isDenied := c.has("NOT") || c.has("HEDGE") || c.has("return") || c.isQuestion
-	return c.has("CERTAIN") && (c.has("ARRIVE") || c.has("SHIPPING")) && !isDenied
+// isSureToArrive reports whether the clause says that something is sure to arrive.
+func (c *clause) isSureToArrive() bool {
+	isOther := c.has("NOT") || c.has("HEDGE") || c.has("return") || c.isQuestion
+	return c.has("CERTAIN") && (c.has("ARRIVE") || c.has("SHIPPING")) && !isOther
 }
 
 // sentenceHas reports whether the sentence of a clause has a phrase of a topic.
@@ -671,34 +671,34 @@ func (s *subjects) reverses(c *clause, named []*subject) bool {
 	return false
 }
 
-// opposes reports whether a clause asserts what the evidence denies: of the clauses of the evidence, one that denies has most of its words.
+// unopposed are the topics of sentences that assert nothing, or not all of what they name.
+var unopposed = []string{"IF", "ME", "NEED", "NOT", "ONLY", "EXCEPT"}
+
+// opposes reports whether a clause asserts what the evidence denies: a clause of the evidence denies one of its words and has no others, but
+// for names, and none that denies nothing has as many of them.
 func (s *subjects) opposes(o outline, clause int, named []*subject) bool {
 	c := &o.clauses[clause]
 	stems := c.contentStems()
-	if c.isQuestion || len(stems) < minShared || isTableRow(o.raw, c.start) || slices.ContainsFunc([]string{"IF", "ME", "NEED", "NOT", "ONLY", "EXCEPT"}, func(topic string) bool { return sentenceHas(o.clauses, clause, topic) }) {
+	isUnopposed := slices.ContainsFunc(unopposed, func(topic string) bool { return sentenceHas(o.clauses, clause, topic) })
+	if isUnopposed || c.isQuestion || len(stems) < minShared || isTableRow(o.raw, c.start) {
 		return false
 	}
-	same, other := 0, 0 // most words of a clause that agrees, and of one that does not
+	same, other := 0, 0 // most words of a clause that denies nothing, and of one that does
 	for _, e := range s.said {
 		if isAboutOthers(named, e.about) {
 			continue
 		}
-		n := sharedWords(stems, e.stems, "").len()
-		switch {
+		isMissing := func(stem string) bool {
+			return !slices.Contains(stems, stem) && !slices.Contains(e.denials, stem) && len(s.byMark[stem]) == 0
+		}
+		switch n := sharedWords(stems, e.stems, "").len(); {
 		case len(e.denials) == 0:
 			same = max(same, n)
-		case sharesWord(stems, e.denials) && !slices.ContainsFunc(e.stems, func(stem string) bool {
-			return !slices.Contains(stems, stem) && !slices.Contains(e.denials, stem) && !s.isOfName(stem)
-		}):
+		case sharesWord(stems, e.denials) && !slices.ContainsFunc(e.stems, isMissing):
 			other = max(other, n)
 		}
 	}
 	return other > same && other >= minShared && (other > minShared || 2*other > len(stems))
-}
-
-// isOfName reports whether a stem is one of a name of the evidence, which a text may leave out.
-func (s *subjects) isOfName(stem string) bool {
-	return len(s.byMark[stem]) > 0
 }
 
 // shared returns which words of a statement another one has, too, if both have a stem: all but that one.
@@ -743,7 +743,7 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 		switch c := &o.clauses[i]; {
 		case uses(famPromises) && c.has("PROMISE") && !c.has("NOT") && !c.isQuestion:
 			add(c.start, c.end, nil, Unsupported)
-		case uses(famPromises) && c.promisesArrival() && !sentenceHas(o.clauses, i, "IF") && !s.guaranteesArrival():
+		case uses(famPromises) && c.isSureToArrive() && !sentenceHas(o.clauses, i, "IF") && !s.guaranteesArrival():
 			add(c.start, c.end, nil, Unsupported)
 		case decided[c.start]:
 		case uses(famReversals) && (s.reverses(c, o.refs[i].named) || s.opposes(o, i, o.refs[i].named)):
