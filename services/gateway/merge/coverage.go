@@ -104,12 +104,13 @@ func (c *coverage) ownWords(i int, title string) []string {
 func newSection(query string, a *specialistv1.Answer, read *grounding.Section) section {
 	s := section{query: query, text: a.GetText(), courtesy: IsCourtesy(a), folded: fold(a.GetText()), facts: &read.Set}
 	aside := asides(query, a)
-	var titled [][2]int // where the text has titles
+	products := titles(a)
+	var titled [][2]int // where the text has these
 	for _, name := range names(a) {
-		if at := strings.Index(a.GetText(), name); at >= 0 {
+		isProduct := slices.Contains(products, name)
+		if at := strings.Index(a.GetText(), name); isProduct && at >= 0 {
 			titled = append(titled, [2]int{at, at + len(name)})
 		}
-		isProduct := slices.Contains(titles(a), name)
 		if name = fold(name); name != "" && strings.Contains(s.folded, name) && !strings.Contains(fold(aside), name) {
 			s.features = append(s.features, feature{title: name, isProduct: isProduct})
 		}
