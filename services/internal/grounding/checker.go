@@ -114,7 +114,7 @@ func (k *Checker) Add(sentence string) Claims {
 	}
 	for i, r := range outline.own {
 		k.named = append(k.named, r.mentioned...)
-		if p := outline.focus[i].only(); p != nil && outline.focus[i].isOwn && !slices.Contains(k.named, p) {
+		if p := outline.focus[i].own(); p != nil && !slices.Contains(k.named, p) {
 			k.named = append(k.named, p)
 		}
 	}

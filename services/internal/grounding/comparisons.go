@@ -263,7 +263,7 @@ func (s *subjects) compare(o outline, before []*subject) Claims {
 			}
 		}
 		before = append(before, o.own[i].mentioned...)
-		if p := o.focus[i].only(); p != nil && o.focus[i].isOwn {
+		if p := o.focus[i].own(); p != nil {
 			before = append(before, p)
 		}
 	}
@@ -275,10 +275,7 @@ const reachOfThan = 2
 
 func (s *subjects) judgeComparison(o outline, number int, how comparison, before []*subject) (Verdict, *subject) {
 	c := &o.clauses[number]
-	product := o.refs[number].of(kindProduct)
-	if f := o.focus[number]; f.isOwn && f.only() != nil {
-		product = f.only()
-	}
+	product := cmp.Or(o.focus[number].own(), o.refs[number].of(kindProduct))
 	if product == nil && number > 0 && isRow(o.raw, c.start) && o.clauses[number-1].line == c.line && !o.own[number].mentionsKind(kindProduct) {
 		product = o.refs[number-1].of(kindProduct) // "- Alder: lighter at 254 g"
 	}

@@ -25,6 +25,14 @@ func (f focus) only() *subject {
 	return nil
 }
 
+// own returns the product that the clause's own words mean, if there is just one, or nil.
+func (f focus) own() *subject {
+	if f.isOwn {
+		return f.only()
+	}
+	return nil
+}
+
 // focusOf returns the focus of each clause of a text, behind one that is about some products. Words that fit several products mean those
 // that the text is about already, if these are among them.
 func (s *subjects) focusOf(raw string, clauses []clause, before []*subject) []focus {
@@ -43,7 +51,7 @@ func (s *subjects) focusOf(raw string, clauses []clause, before []*subject) []fo
 		if len(meant) == 0 && i+1 < len(clauses) && clauses[i+1].inBrackets && !c.inBrackets {
 			meant = s.meant(raw, &clauses[i+1]) // 24.90 EUR (Chalk pouch)
 		}
-		isOther := len(comparisonsOf(c.words)) > 0 || slices.ContainsFunc([]string{"COMPARE", "BOTH", "OTHER", "REST"}, c.has)
+		isOther := slices.ContainsFunc([]string{"COMPARE", "BOTH", "OTHER", "REST"}, c.has) || len(comparisonsOf(c.words)) > 0
 		about := before
 		switch {
 		case isOther:
@@ -89,7 +97,7 @@ func narrowed(meant, before []*subject) []*subject {
 func (o outline) meantIn(first, n int) []*subject {
 	var out []*subject
 	for _, f := range o.focus[first : first+n] {
-		if p := f.only(); p != nil && f.isOwn && !slices.Contains(out, p) {
+		if p := f.own(); p != nil && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
 	}
@@ -147,7 +155,12 @@ func (s *subjects) meantBy(o outline, words []text.Word) []*subject {
 
 // isTableRow reports whether the line of a byte is a row of a table.
 func isTableRow(raw string, offset int) bool {
-	return strings.HasPrefix(strings.TrimLeft(raw[strings.LastIndexByte(raw[:offset], '\n')+1:], " \t"), "|")
+	return strings.HasPrefix(lineAt(raw, offset), "|")
+}
+
+// lineAt returns a text from the beginning of the line of a byte on, without the space before it.
+func lineAt(raw string, offset int) string {
+	return strings.TrimLeft(raw[strings.LastIndexByte(raw[:offset], '\n')+1:], " \t")
 }
 
 // marked is a product or an item of an order with the marks that a clause has of it, and those of them that its title has.

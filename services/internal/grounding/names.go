@@ -3,7 +3,6 @@ package grounding
 import (
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
@@ -122,7 +121,7 @@ func (s *subjects) newName(o outline, clause, price int, hasNames bool) (first, 
 
 // isUnknownName reports whether a word has a capital and is not in the evidence.
 func (s *subjects) isUnknownName(raw string, w text.Word) bool {
-	return len(w.Text) >= minName && isCapital(raw[w.Start:]) && !strings.ContainsFunc(w.Text, unicode.IsDigit) &&
+	return len(w.Text) >= minName && isCapital(raw[w.Start:]) && !hasDigit(w) &&
 		!isStopWord(w.Text) && !calendar[w.Text] && !isMonth(w.Text) && strings.ToUpper(raw[w.Start:w.End]) != raw[w.Start:w.End] &&
 		!strings.Contains(s.known, strings.TrimSuffix(strings.ToLower(raw[w.Start:w.End]), "s")) // "three Merinos"
 }

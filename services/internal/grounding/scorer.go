@@ -418,8 +418,7 @@ func (s *subjects) readingOf(o outline, first int, before []*subject) reading {
 
 // isHeader reports whether a sentence is a row of a table that names nothing.
 func isHeader(o outline, sentence []clause) bool {
-	line := o.raw[strings.LastIndexByte(o.raw[:sentence[0].start], '\n')+1:]
-	return strings.HasPrefix(strings.TrimLeft(line, " \t"), "|") && !slices.ContainsFunc(sentence, func(c clause) bool {
+	return isTableRow(o.raw, sentence[0].start) && !slices.ContainsFunc(sentence, func(c clause) bool {
 		return len(o.own[o.clauseAt(c.start)].mentioned) > 0
 	})
 }

@@ -231,7 +231,7 @@ func qualifiersOf(o outline, i int) []string {
 		end := -1
 		for _, w := range o.clauses[j].words {
 			switch {
-			case !strings.ContainsFunc(w.Text, unicode.IsDigit) || strings.ContainsAny(w.Text, ".,") || len(w.Text) > maxQualifier:
+			case !hasDigit(w) || strings.ContainsAny(w.Text, ".,") || len(w.Text) > maxQualifier:
 				continue
 			case end >= 0 && end == w.Start-1 && o.raw[end] == '/': // 32/34
 				out[len(out)-1] += w.Text

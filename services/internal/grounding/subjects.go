@@ -244,7 +244,7 @@ func (s *subjects) points(raw string, w text.Word, of *subject, isNumber, isShor
 		return 0 // "save 20 EUR" does not name SAVE-20
 	case shared || isShort || of.kind == kindPassage: // "Delivery" may be any of several passages
 		return 1
-	case isNumber, unicode.IsUpper(first), strings.ContainsFunc(w.Text, unicode.IsDigit):
+	case isNumber, unicode.IsUpper(first), hasDigit(w):
 		return minScore
 	}
 	return 1
@@ -358,8 +358,7 @@ func (s *subjects) outline(raw string, before []*subject) outline {
 
 // isRow reports whether the line of a byte is an item of a list or a row of a table.
 func isRow(raw string, offset int) bool {
-	line := strings.TrimLeft(raw[strings.LastIndexByte(raw[:offset], '\n')+1:], " \t")
-	return strings.HasPrefix(line, "|") || IsItem(line, ".)")
+	return isTableRow(raw, offset) || IsItem(lineAt(raw, offset), ".)")
 }
 
 // inherit adds the subjects of kinds that the reference has none of, but for those of which others are hinted at.
@@ -390,10 +389,6 @@ func (o outline) hintsAtOthers(clause int, n *subject) bool {
 // another variant of it; or else nil.
 func (s *subjects) contradicts(in outline, c claim) *subject {
 	of, r := in.at(c.Start)
-	var product *subject // that the amount is of
-	if uses(famFocus) {
-		product = s.productOf(in, c)
-	}
 	if !isSpecific(c) && !s.units[c.Unit] || of.has("COMPARE") || c.currency == "" && len(comparisonsOf(of.words)) > 0 || s.common.Has(c.Fact) || in.listsNames(c.Start) {
 		return nil
 	}
@@ -405,6 +400,10 @@ func (s *subjects) contradicts(in outline, c claim) *subject {
 	}
 	has := func(n *subject) bool { // an order has what its items have
 		return n.facts.Has(c.Fact) && (n.kind != kindOrder || r.of(kindItem) == nil)
+	}
+	var product *subject // that the amount is of
+	if uses(famFocus) {
+		product = s.productOf(in, c)
 	}
 	if product != nil && has(product) {
 		return nil
@@ -483,7 +482,7 @@ func (o outline) listsNames(offset int) bool {
 
 // hasValue reports whether the clause has a number that is no part of a short name: one with decimals, or of three digits.
 func (c *clause) hasValue() bool {
-	return slices.ContainsFunc(c.words, func(w text.Word) bool { return strings.ContainsFunc(w.Text, unicode.IsDigit) && len(w.Text) >= 2 })
+	return slices.ContainsFunc(c.words, func(w text.Word) bool { return hasDigit(w) && len(w.Text) >= 2 })
 }
 
 // isOfOtherVariant reports whether a sentence names one variant of a product, and a claim in it is true of others only.
