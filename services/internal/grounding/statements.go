@@ -46,7 +46,7 @@ func assertionsOf(o outline) []assertion {
 	var out []assertion
 	for i := range clauses {
 		c := &clauses[i]
-		if c.isQuestion || c.has("IF") {
+		if c.isQuestion || c.has("IF") || c.has("BEFORE") {
 			continue
 		}
 		isConditional := sentenceHas(clauses, i, "IF") // "it is on its way, if you like to follow it"
@@ -56,7 +56,7 @@ func assertionsOf(o outline) []assertion {
 			if (h.topic == "stock" || h.topic == "available") && !c.has("ME") {
 				about = o.about(i)
 			}
-			topic := topicOf(h, c, about, isShipping)
+			topic := topicOf(h, c, about, isShipping, isTableRow(o.raw, c.start))
 			if _, isStatus := statuses[topic]; topic == "" || isConditional && !isStatus && topic != "stock" {
 				continue
 			}
@@ -122,10 +122,10 @@ func isOnly(w string) bool {
 func isTopic(topic string) bool { return topic[0] >= 'a' }
 
 // topicOf returns the topic of a phrase where it stands, or "" if it says nothing that is sure.
-func topicOf(h hit, c *clause, p reference, isShipping bool) string {
+func topicOf(h hit, c *clause, p reference, isShipping, isRow bool) string {
 	isOrder := p.of(kindOrder) != nil || c.has("ORDER")
 	hasBe := slices.ContainsFunc(c.words[h.at:h.at+len(h.words)], func(w text.Word) bool { return isWordOf(w, "BE") }) // "has arrived"
-	isState := isOrder && !c.has("FUTURE") && (hasBe || c.hasBefore("BE", h.at) || h.topic == "processing" && c.hasBefore("BEING", h.at))
+	isState := isOrder && !c.has("FUTURE") && (isRow || hasBe || c.hasBefore("BE", h.at) || h.topic == "processing" && c.hasBefore("BEING", h.at))
 	switch h.topic {
 	case "stock":
 		return h.topic
@@ -456,6 +456,7 @@ type statement struct {
 	words   string // all folded words, joined by spaces; set for clauses of the evidence
 	stems   []string
 	denied  string   // "": none
+	denies  bool     // it has a word that denies something
 	denials []string // all stems that it denies, if its sentence has no condition
 	about   []*subject
 }
@@ -479,7 +480,7 @@ func (s *subjects) addStatements(o outline, about []*subject) {
 		if c := &o.clauses[i]; !c.isQuestion {
 			said := statementOf(c)
 			if sentenceHas(o.clauses, i, "IF") || sentenceHas(o.clauses, i, "ONLY") {
-				said.denials = nil
+				said.denials, said.denies = nil, false
 			}
 			said.words, said.about = c.text(), o.refs[i].named
 			s.said = append(s.said, said)
@@ -489,7 +490,7 @@ func (s *subjects) addStatements(o outline, about []*subject) {
 	if len(about) > 0 && about[0].kind == kindPassage {
 		for _, f := range Read(o.raw, text.Language(o.raw)).Facts {
 			if i := o.clauseAt(f.Start); i >= 0 && isPeriod(f) {
-				s.terms = append(s.terms, term{f, o.clauses[i].contentStems(), about[0]})
+				s.terms = append(s.terms, term{f, sentenceStems(o.clauses, i), about[0]})
 			}
 		}
 	}
@@ -519,6 +520,7 @@ func statementOf(c *clause) statement {
 	}
 	for _, h := range c.hits {
 		if h.topic == "NOT" && !c.isNeQue() {
+			out.denies = true
 			stem := c.deniedBy(h)
 			if stem != "" && len(h.words) == 1 { // "is closed" is no denial of closed
 				out.denials = append(out.denials, stem)
@@ -674,8 +676,8 @@ func (s *subjects) reverses(c *clause, named []*subject) bool {
 // unopposed are the topics of sentences that assert nothing, or not all of what they name.
 var unopposed = []string{"IF", "ME", "NEED", "NOT", "ONLY", "EXCEPT"}
 
-// opposes reports whether a clause asserts what the evidence denies: a clause of the evidence denies one of its words and has no others, but
-// for names, and none that denies nothing has as many of them.
+// opposes reports whether a clause asserts what the evidence denies: it has most words of a clause of the evidence that denies something, or
+// all but names of one and a word that it denies, and none that denies nothing has as many of them.
 func (s *subjects) opposes(o outline, clause int, named []*subject) bool {
 	c := &o.clauses[clause]
 	stems := c.contentStems()
@@ -688,13 +690,18 @@ func (s *subjects) opposes(o outline, clause int, named []*subject) bool {
 		if isAboutOthers(named, e.about) {
 			continue
 		}
-		isMissing := func(stem string) bool {
-			return !slices.Contains(stems, stem) && !slices.Contains(e.denials, stem) && len(s.byMark[stem]) == 0
-		}
-		switch n := sharedWords(stems, e.stems, "").len(); {
-		case len(e.denials) == 0:
+		n := sharedWords(stems, e.stems, "").len()
+		if !e.denies {
 			same = max(same, n)
-		case sharesWord(stems, e.denials) && !slices.ContainsFunc(e.stems, isMissing):
+			continue
+		}
+		missing := 0
+		for _, stem := range e.stems {
+			if !slices.Contains(stems, stem) && !slices.Contains(e.denials, stem) && len(s.byMark[stem]) == 0 {
+				missing++
+			}
+		}
+		if n > minShared && 2*missing <= n || missing == 0 && sharesWord(stems, e.denials) {
 			other = max(other, n)
 		}
 	}
@@ -713,8 +720,9 @@ func (st statement) shared(o statement, stem string) wordSet {
 // has named.
 func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 	var out Claims
-	decided := map[int]bool{} // starts of clauses
-	denied := map[int]bool{}  // of those with a phrase that denies something, and rightly
+	decided := map[int]bool{}      // starts of clauses
+	contradicted := map[int]bool{} // of those that the evidence contradicts
+	denied := map[int]bool{}       // of those with a phrase that denies something, and rightly
 	add := func(start, end int, about []*subject, v Verdict) {
 		c := Claim{Start: start, End: end, Text: o.raw[start:end], Kind: Statement, Verdict: v}
 		if len(about) > 0 {
@@ -736,6 +744,7 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 			v = Undecided
 		}
 		decided[a.start] = decided[a.start] || v != Undecided
+		contradicted[a.start] = contradicted[a.start] || v == Contradicted
 		denied[a.start] = denied[a.start] || v == Supported && a.denied
 		add(a.start, a.end, a.about, v)
 	}
@@ -745,8 +754,8 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 			add(c.start, c.end, nil, Unsupported)
 		case uses(famPromises) && c.isSureToArrive() && !sentenceHas(o.clauses, i, "IF") && !s.guaranteesArrival():
 			add(c.start, c.end, nil, Unsupported)
-		case decided[c.start]:
-		case uses(famReversals) && (s.reverses(c, o.refs[i].named) || s.opposes(o, i, o.refs[i].named)):
+		case contradicted[c.start]:
+		case uses(famReversals) && (!decided[c.start] && s.reverses(c, o.refs[i].named) || s.opposes(o, i, o.refs[i].named)):
 			add(c.start, c.end, o.refs[i].named, Contradicted)
 		}
 	}
@@ -762,6 +771,15 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 		case r.acts >= minLikely && !ClaimsAction(o.raw[start:end]) && len(out) < limit:
 			out = append(out, Claim{Start: start, End: end, Text: o.raw[start:end], Kind: Action, Verdict: Unsupported})
 		}
+	}
+	return out
+}
+
+// sentenceStems returns the stems of the words of content in the sentence of a clause.
+func sentenceStems(clauses []clause, i int) []string {
+	var out []string
+	for _, c := range sentenceOf(clauses, i) {
+		out = append(out, c.contentStems()...)
 	}
 	return out
 }
