@@ -86,6 +86,9 @@ func (k *Checker) Add(sentence string) Claims {
 			if uses(famSubjects) {
 				f.other = e.subjects.contradicts(outline, c)
 			}
+			if f.other == nil && uses(famDetails) {
+				f.other = e.misstates(outline, c, k.named)
+			}
 			k.derivation.learn(c.asAmount(e.amounts))
 		}
 		k.stated = append(k.stated, f)
@@ -156,8 +159,18 @@ func inOrder(a, b Claims) Claims {
 	return all
 }
 
-// judge returns the claims of the facts from the first one on. It decides those anew that more text may support.
+// judge returns the claims of the facts from the first one on. It decides those anew that more text may support: a sum may stand before
+// the multiples that it adds up.
 func (k *Checker) judge(first int) Claims {
+	learned := len(k.derivation.amounts)
+	out := k.judgeOnce(first)
+	if len(k.derivation.amounts) > learned {
+		return k.judgeOnce(first)
+	}
+	return out
+}
+
+func (k *Checker) judgeOnce(first int) Claims {
 	var out Claims
 	for i := range k.stated[first:] {
 		f := &k.stated[first+i]

@@ -376,8 +376,16 @@ func isDifference(c claim, evidence []Fact) bool {
 	}
 	var all []int64
 	for _, f := range evidence {
-		if f.Unit == c.Unit && f.IsNumber() && len(all) < maxLearned {
+		if !f.IsNumber() || len(all) >= maxLearned {
+			continue
+		}
+		switch larger := largerUnits[f.Unit]; {
+		case f.Unit == c.Unit:
 			all = append(all, f.values()...)
+		case larger.smaller == c.Unit:
+			for _, v := range f.values() {
+				all = append(all, v*larger.times)
+			}
 		}
 	}
 	return slices.ContainsFunc(all, func(a int64) bool { return slices.Contains(all, a-c.values[0]) })

@@ -33,9 +33,23 @@ func TestMergesDeriveAsPeopleDo(t *testing.T) {
 	})
 }
 
+func TestMergesGiveMeasures(t *testing.T) {
+	var e MergeEvidence
+	e.AddShopper("Which helmet is for 59 cm, and what is warm?")
+	e.AddAnswer("Down to -10 °C go the Varn Orb for 249.00 EUR and the Varn Glow for 189.00 EUR. The Varn Dusk goes down to -5 °C.", []string{"Varn Orb", "Varn Glow", "Varn Dusk"})
+	e.AddAnswer("The Wren L is for 60 to 62 cm, the Wren M for 55 to 57.", []string{"Wren L", "Wren M"})
+	checkSupports(t, &e, Text{}, map[string]bool{
+		"This one is for 59 cm.":     true,
+		"It is for 56 cm.":                   false,
+		"The Varn Glow goes down to -10 °C.": true,
+		"The Varn Dusk goes down to -10 °C.": false,
+		"The Varn Glow costs 249.00 EUR.":    false,
+	})
+}
+
 func TestAnswersDeriveAsPeopleDo(t *testing.T) {
 	const products = `{"products":[{"product_id":"A","title":"Varn Orb","price":"349.00 EUR","details":"weight 14.9 kg"},
-		{"product_id":"C","title":"Varn Dusk","price":"519.00 EUR"},{"product_id":"B","title":"Varn Glow","price":"129.90 EUR"}]}`
+		{"product_id":"C","title":"Varn Dusk","price":"519.00 EUR","details":"weight 14.4 kg"},{"product_id":"B","title":"Varn Glow","price":"129.90 EUR"}]}`
 	const orders = `[{"order_id":"KL-501","total":"74.95 EUR","placed":"16 November 2026"},{"order_id":"KL-502","total":"289.00 EUR","placed":"19 November 2026"}]`
 	const terms = `{"policy":"Delivery","text":"Standard delivery is free of charge from 390 EUR."}`
 	for text, want := range map[string]int{
@@ -56,6 +70,10 @@ func TestAnswersDeriveAsPeopleDo(t *testing.T) {
 		"349,00 + 129,90 = 478,90 EUR.":                                                                           0,
 		"349,00 + 129,90 = 488,90 EUR.":                                                                           1,
 		"Orb 349.00 EUR, Dusk 519.00 EUR, Glow 129.90 EUR: Dusk and Glow are 648.90 EUR, and a third 129.90 EUR.": 0,
+		"That is 827.90 EUR: 698.00 EUR for two Varn Orbs and 129.90 EUR for a Glow.":                             0,
+		"That is 837.90 EUR: 698.00 EUR for two Varn Orbs and 129.90 EUR for a Glow.":                             1,
+		"The Varn Dusk weighs 500 g less.":                                                                        0,
+		"The Varn Dusk weighs 600 g less.":                                                                        1,
 		"The Varn Orb weighs about 17 kg.":                                                                        1,
 	} {
 		var e Evidence

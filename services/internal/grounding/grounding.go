@@ -147,13 +147,9 @@ func (f Fact) holds(known func(key) bool) bool {
 	return len(f.parts) > 0 && all(f.parts, known)
 }
 
-func all(keys []key, known func(key) bool) bool {
-	for _, k := range keys {
-		if !known(k) {
-			return false
-		}
-	}
-	return true
+// all reports whether something is true of all elements.
+func all[T any](elements []T, is func(T) bool) bool {
+	return !slices.ContainsFunc(elements, func(e T) bool { return !is(e) })
 }
 
 // Set is what some texts say. The zero value says nothing and is ready. Several goroutines may call Has, but none beside

@@ -138,16 +138,48 @@ func (e *MergeEvidence) Prepare() {
 func (s *subjects) addAnswer(raw string, facts []Fact) {
 	o := s.outline(raw, nil)
 	for _, f := range facts {
-		_, r := o.at(f.Start)
+		c, r := o.at(f.Start)
 		if len(r.named) == 0 {
 			s.common.AddFacts(f)
 		}
-		for _, n := range r.named {
+		named := r.named
+		if f.currency == "" && o.standsBeforeNames(c, f.Start) {
+			named = o.namedIn(c.sentence)
+		}
+		for _, n := range named {
 			n.facts.AddFacts(f)
 		}
 	}
 	s.addStatements(o, nil)
 	s.addLikely(o)
+}
+
+// standsBeforeNames reports whether a byte of a clause is before all names of its sentence, where a value may be of all of them: "down to
+// -10 °C go the first and the second".
+func (o outline) standsBeforeNames(c *clause, offset int) bool {
+	for i := range o.clauses {
+		of := &o.clauses[i]
+		if of.sentence != c.sentence || of.start > offset {
+			continue
+		}
+		for _, n := range o.own[i].named {
+			if slices.ContainsFunc(of.words, func(w text.Word) bool { return w.Start < offset && slices.Contains(n.words, nameWord(w.Text)) }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// namedIn returns the subjects that a sentence names.
+func (o outline) namedIn(sentence int) []*subject {
+	var out []*subject
+	for i, c := range o.clauses {
+		if c.sentence == sentence {
+			out = append(out, o.own[i].named...)
+		}
+	}
+	return out
 }
 
 // Rejected returns what keeps a text from being said: facts that neither stand in the evidence nor are derived from it, claims that are
@@ -429,15 +461,16 @@ func (e *MergeEvidence) has(k key) bool {
 
 // quotes reports whether a fact only repeats what the shopper wrote: a code or an address, or a number beside the same word,
 // of something that the sections give no number of. If the sections do give days, prices or dates, a number of these must
-// come from them, but for a limit of a price that the shopper set: "under 150 EUR".
+// come from them, but for a measure, and for a limit of a price that the shopper set: "with 59 cm", "under 150 EUR".
 func (e *MergeEvidence) quotes(f Fact) bool {
 	for _, other := range e.shopper {
 		if !f.Matches(other) {
 			continue
 		}
 		isNear := f.Left != "" && f.Left == other.Left || f.Unit != "" && f.Unit == other.Unit
+		isMeasure := measures[f.Unit] != "" && f.Left != "" && f.Left == other.Left && f.Unit == other.Unit
 		isLimit := f.Unit == Money && f.Left == other.Left && limits[f.Left] > 0
-		if f.Name || isNear && !e.units[f.Unit] || isLimit {
+		if f.Name || isNear && !e.units[f.Unit] || isMeasure || isLimit {
 			return true
 		}
 	}

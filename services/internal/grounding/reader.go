@@ -350,6 +350,12 @@ func (r *reader) unit(i int) (unit string, end int) {
 		unit, _ = r.unit(i + len(word) + 1)
 		return unit, 0
 	}
+	switch mark := r.next(i+1, "/"); {
+	case sign == '°':
+		word = "°" + r.next(i, "° ")
+	case word == "km" && mark == "h":
+		word = "km/h"
+	}
 	if runes := []rune(word); len(runes) > 4 {
 		word = string(runes[:4]) // day and days, Tag and Tagen
 	}

@@ -22,6 +22,7 @@ type subject struct {
 	facts    Set                    // of the object and those in it
 	stems    func() map[string]bool // of the words of the fields, read once
 	variants []variant
+	details  []detail
 	stocks   []variantStock
 	orders   []*subject // that have the item
 }
@@ -538,26 +539,38 @@ func isSpecific(c claim) bool {
 	return isPeriod || measures[unit] != "" || counts[unit]
 }
 
-// addUnits adds the units and the names of the numbers in a product's details: "pressure 15 bar; strings 6".
-func (s *subjects) addUnits(details string, facts []Fact) {
+// addDetails adds the numbers of a product's details, such as "pressure 15 bar; strings 6": their units and names, and those with a name before
+// them as details of the product. facts are all of the details.
+func (s *subjects) addDetails(of *subject, details string, facts []Fact) {
 	start := 0
 	for part := range strings.SplitSeq(details, ";") {
 		end := start + len(part)
+		var numbers []Fact
 		for ; len(facts) > 0 && facts[0].Start < end; facts = facts[1:] {
-			f := facts[0]
-			if !f.IsNumber() || f.currency != "" {
-				continue
-			}
-			if s.units == nil {
-				s.units = map[string]bool{}
-			}
-			for _, w := range text.Words(part) {
-				if isContent(w.Text) && !isNumeral(w) || w.Text == f.Unit {
-					s.units[text.Head(strings.ToLower(part[w.Start:w.End]), unitLength)] = true
-				}
+			if facts[0].IsNumber() && facts[0].currency == "" {
+				numbers = append(numbers, facts[0])
 			}
 		}
+		words := text.Words(part)
+		for _, f := range numbers {
+			s.addUnits(part, words, f.Unit)
+		}
+		if len(numbers) == 1 {
+			of.addDetail(words, start, numbers[0])
+		}
 		start = end + len(";")
+	}
+}
+
+// addUnits adds the words of content in a part of a product's details, and the unit of its number.
+func (s *subjects) addUnits(part string, words []text.Word, unit string) {
+	if s.units == nil {
+		s.units = map[string]bool{}
+	}
+	for _, w := range words {
+		if isContent(w.Text) && !isNumeral(w) || w.Text == unit {
+			s.units[text.Head(strings.ToLower(part[w.Start:w.End]), unitLength)] = true
+		}
 	}
 }
 
@@ -571,5 +584,8 @@ var counts = map[string]bool{"pair": true, "piec": true, "left": true, "stüc": 
 var measures = map[string]string{
 	"g": "g", "gram": "g", "kg": "kg", "kilo": "kg", "mm": "mm", "cm": "cm", "zent": "cm", "m": "m", "mete": "m", "metr": "m", "mètr": "m",
 	"inch": "in", "zoll": "in", "pouc": "in", "pulg": "in", "ft": "ft", "feet": "ft", "lb": "lb", "lbs": "lb", "poun": "lb", "oz": "oz", "ounc": "oz",
-	"km": "km", "ml": "ml", "l": "l", "lite": "l", "litr": "l", "w": "w", "watt": "w", "h": "minute60", // as periods have it
+	"km": "km", "mg": "mg", "ml": "ml", "cl": "cl", "dl": "dl", "l": "l", "lite": "l", "litr": "l", "gal": "gal", "gall": "gal",
+	"w": "w", "watt": "w", "kw": "kw", "v": "v", "volt": "v", "bar": "bar", "psi": "psi", "db": "db", "lm": "lm", "lume": "lm", "lúme": "lm", "hz": "hz",
+	"°c": "°c", "grad": "°c", "°f": "°f", "km/h": "km/h", "knot": "kn", "nœud": "kn", "nudo": "kn",
+	"min": "minute1", "h": "minute60", // as periods have them
 }
