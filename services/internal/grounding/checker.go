@@ -108,6 +108,9 @@ func (k *Checker) Add(sentence string) Claims {
 	if len(others) == 0 && hasNames && uses(famProperNames) {
 		others = e.subjects.properName(outline, shown)
 	}
+	if len(others) == 0 && uses(famMakers) {
+		others = e.subjects.otherMaker(outline, hasNames)
+	}
 	others = append(others, e.subjects.check(outline, k.named, k.left())...)
 	if uses(famPieces) {
 		others = append(others, e.subjects.miscounted(outline, language, k.named, k.stated[first:])...)

@@ -39,7 +39,7 @@ func TestMergesGiveMeasures(t *testing.T) {
 	e.AddAnswer("Down to -10 °C go the Varn Orb for 249.00 EUR and the Varn Glow for 189.00 EUR. The Varn Dusk goes down to -5 °C.", []string{"Varn Orb", "Varn Glow", "Varn Dusk"})
 	e.AddAnswer("The Wren L is for 60 to 62 cm, the Wren M for 55 to 57.", []string{"Wren L", "Wren M"})
 	checkSupports(t, &e, Text{}, map[string]bool{
-		"This one is for 59 cm.":     true,
+		"This one is for 59 cm.":             true,
 		"It is for 56 cm.":                   false,
 		"The Varn Glow goes down to -10 °C.": true,
 		"The Varn Dusk goes down to -10 °C.": false,

@@ -16,6 +16,9 @@ const minName = 3
 func (s *subjects) unknownName(o outline, facts []claim, hasNames bool) Claims {
 	for i := range o.clauses {
 		first, end := s.changedTitle(o, i, facts, hasNames)
+		if end == 0 {
+			first, end = s.alikeTitle(o, i)
+		}
 		if at := s.priceOfUnnamed(o, i, facts); end == 0 && at >= 0 {
 			first, end = s.newName(o, i, at, hasNames)
 		}
@@ -78,6 +81,29 @@ func (s *subjects) changedTitle(o outline, clause int, facts []claim, hasNames b
 			}
 			if of.kind == kindProduct && isChanged && o.hasFactOf(of, c.sentence, facts) {
 				return k, k + 2
+			}
+		}
+	}
+	return 0, 0
+}
+
+// alikeTitle returns the word of a clause that stands beside a word of a product's title in the place of one that is like it and that the
+// sentence lacks: "Muirfield Chanter" for the Muirhead Chanter.
+func (s *subjects) alikeTitle(o outline, clause int) (first, end int) {
+	c := &o.clauses[clause]
+	for k := range c.words {
+		if !s.isUnknownName(o.raw, c.words[k]) {
+			continue
+		}
+		for _, beside := range []int{k - 1, k + 1} {
+			if beside < 0 || beside >= len(c.words) {
+				continue
+			}
+			for _, of := range s.byWord[nameWord(c.words[beside].Text)] {
+				at := slices.Index(of.words, nameWord(c.words[beside].Text)) + k - beside
+				if (of.kind == kindProduct || of.kind == kindItem) && at >= 0 && at < len(of.words) && isAlike(c.words[k].Text, of.words[at]) && !o.hasWord(c.sentence, of.words[at]) {
+					return k, k + 1
+				}
 			}
 		}
 	}

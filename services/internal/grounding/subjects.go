@@ -43,6 +43,7 @@ type subjects struct {
 	known      string                // all that it says, in lower case
 	asked      []string              // stems of what people wrote
 	assertions []assertion
+	makers     []maker
 	said       []statement // the clauses of texts
 	terms      []term
 	freeFrom   []claim         // amounts from which shipping is free
