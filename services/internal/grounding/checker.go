@@ -86,9 +86,6 @@ func (k *Checker) Add(sentence string) Claims {
 			if uses(famSubjects) {
 				f.other = e.subjects.contradicts(outline, c)
 			}
-			if f.other == nil && uses(famDetails) {
-				f.other = e.misstates(outline, c, k.named)
-			}
 			k.derivation.learn(c.asAmount(e.amounts))
 		}
 		k.stated = append(k.stated, f)
@@ -109,7 +106,7 @@ func (k *Checker) Add(sentence string) Claims {
 		others = e.subjects.properName(outline, shown)
 	}
 	if len(others) == 0 && uses(famMakers) {
-		others = e.subjects.otherMaker(outline, hasNames)
+		others = e.subjects.otherMaker(outline)
 	}
 	others = append(others, e.subjects.check(outline, k.named, k.left())...)
 	if uses(famPieces) {

@@ -157,3 +157,15 @@ func TestMeant(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckReadsUnits(t *testing.T) {
+	checkRejected(t, `{"product_id":"W-1","title":"Meadow wax","price":"7.90 EUR","details":"melts at 54 °C; pump 3 W; dries in 45 min; wind from 6 km/h"}`, map[string]int{
+		"Meadow wax melts at 54 °C.":          0,
+		"Meadow wax melts at 54 °F.":          1,
+		"Meadow wax: the pump takes 3 kW.":    1,
+		"Meadow wax dries in 45 minutes.":     0,
+		"Meadow wax dries in 45 hours.":       1,
+		"Meadow wax takes a wind of 6 knots.": 1,
+		"Meadow-Wachs schmilzt bei 54 Grad.":  0,
+	})
+}

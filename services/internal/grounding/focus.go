@@ -117,15 +117,10 @@ func (s *subjects) productOf(o outline, c claim) *subject {
 		case i < clause, c.currency != "": // amounts are no marks
 			return o.focus[clause].only()
 		}
-		return focus{products: s.productsBut(o, clause, c)}.only()
+		rest := slices.DeleteFunc(slices.Clone(o.clauses[clause].words), func(w text.Word) bool { return c.Start < w.End && w.Start < c.end() })
+		return focus{products: narrowed(s.meantBy(o, rest), o.productsBefore(clause))}.only()
 	}
 	return nil
-}
-
-// productsBut returns the products that the words of a clause may mean but for a claim among them.
-func (s *subjects) productsBut(o outline, clause int, c claim) []*subject {
-	rest := slices.DeleteFunc(slices.Clone(o.clauses[clause].words), func(w text.Word) bool { return c.Start < w.End && w.Start < c.end() })
-	return narrowed(s.meantBy(o, rest), o.productsBefore(clause))
 }
 
 // hasUnknownNoun reports whether a clause has a word with a capital that no product has: "five sacks of Soil".

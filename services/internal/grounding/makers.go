@@ -2,7 +2,6 @@ package grounding
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
@@ -29,10 +28,8 @@ func (s *subjects) addMaker(name string, of *subject) {
 	s.makers[i].of = append(s.makers[i].of, of)
 }
 
-// otherMaker returns the first maker of other things that a clause names, if it is about things that all have another maker, or an unknown
-// name that is like that of a maker which the sentence does not name. hasNames reports whether the text is in a language in which only names
-// have capitals; elsewhere, one stands behind a preposition.
-func (s *subjects) otherMaker(o outline, hasNames bool) Claims {
+// otherMaker returns the first maker of other things that a clause names, if it is about things that all have another maker.
+func (s *subjects) otherMaker(o outline) Claims {
 	for i := range o.clauses {
 		c := &o.clauses[i]
 		if c.isQuestion || c.has("COMPARE") || c.has("NOT") {
@@ -48,14 +45,6 @@ func (s *subjects) otherMaker(o outline, hasNames bool) Claims {
 				out := o.nameAt(i, first, first+len(m.words))
 				out[0].Verdict, out[0].Subject = Contradicted, about[0].id
 				return out
-			}
-		}
-		for k, w := range c.words {
-			isName := k > 0 && (hasNames || isWordOf(c.words[k-1], "PREPOSITION"))
-			if isName && s.isUnknownName(o.raw, w) && slices.ContainsFunc(s.makers, func(m maker) bool {
-				return slices.ContainsFunc(m.words, func(word string) bool { return isAlike(w.Text, word) && !o.hasWord(c.sentence, word) })
-			}) {
-				return o.nameAt(i, k, k+1)
 			}
 		}
 	}
@@ -97,31 +86,4 @@ func (m maker) at(words []text.Word) int {
 		}
 	}
 	return -1
-}
-
-// hasWord reports whether a sentence has a folded word.
-func (o outline) hasWord(sentence int, word string) bool {
-	return slices.ContainsFunc(o.clauses, func(c clause) bool {
-		return c.sentence == sentence && slices.ContainsFunc(c.words, func(w text.Word) bool { return w.Text == word })
-	})
-}
-
-// alike is how many letters two names that are alike have in common at their ends.
-const alike = 4
-
-// isAlike reports whether two folded words are different names that are alike, such as "Muirfield" and "Muirhead": they have some letters in
-// common at their beginnings and ends, and more than two fifths of the longer one. One with an ending is the same name.
-func isAlike(a, b string) bool {
-	if strings.HasPrefix(a, b) || strings.HasPrefix(b, a) {
-		return false
-	}
-	short, long := min(len(a), len(b)), max(len(a), len(b))
-	begin, end := 0, 0
-	for begin < short && a[begin] == b[begin] {
-		begin++
-	}
-	for end < short-begin && a[len(a)-1-end] == b[len(b)-1-end] {
-		end++
-	}
-	return begin+end >= alike && 5*(begin+end) > 2*long
 }

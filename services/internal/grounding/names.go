@@ -110,6 +110,33 @@ func (s *subjects) alikeTitle(o outline, clause int) (first, end int) {
 	return 0, 0
 }
 
+// hasWord reports whether a sentence has a folded word.
+func (o outline) hasWord(sentence int, word string) bool {
+	return slices.ContainsFunc(o.clauses, func(c clause) bool {
+		return c.sentence == sentence && slices.ContainsFunc(c.words, func(w text.Word) bool { return w.Text == word })
+	})
+}
+
+// alike is how many letters two names that are alike have in common at their ends.
+const alike = 4
+
+// isAlike reports whether two folded words are different names that are alike, such as "Muirfield" and "Muirhead": they have some letters in
+// common at their beginnings and ends, and more than two fifths of the longer one. One with an ending is the same name.
+func isAlike(a, b string) bool {
+	if strings.HasPrefix(a, b) || strings.HasPrefix(b, a) {
+		return false
+	}
+	short, long := min(len(a), len(b)), max(len(a), len(b))
+	begin, end := 0, 0
+	for begin < short && a[begin] == b[begin] {
+		begin++
+	}
+	for end < short-begin && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	return begin+end >= alike && 5*(begin+end) > 2*long
+}
+
 // hasFactOf reports whether a sentence has one of the facts that a product has and another thing may lack.
 func (o outline) hasFactOf(of *subject, sentence int, facts []claim) bool {
 	return slices.ContainsFunc(facts, func(f claim) bool {

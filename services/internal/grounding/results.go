@@ -291,7 +291,7 @@ func (s *subjects) assertObject(o object, of *subject, details []Fact) {
 		}
 		s.assertStatus(o.get("status").Str, about)
 		s.assertAttributes(o.get("details").Str, about)
-		s.addDetails(of, o.get("details").Str, details)
+		s.addUnits(o.get("details").Str, details)
 	}
 	for _, f := range o {
 		if _, isName := kindOf[f.key]; of == nil || f.key != "details" && f.key != "status" && !isName { // a title states nothing

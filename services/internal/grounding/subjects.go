@@ -22,7 +22,6 @@ type subject struct {
 	facts    Set                    // of the object and those in it
 	stems    func() map[string]bool // of the words of the fields, read once
 	variants []variant
-	details  []detail
 	stocks   []variantStock
 	orders   []*subject // that have the item
 }
@@ -540,38 +539,26 @@ func isSpecific(c claim) bool {
 	return isPeriod || measures[unit] != "" || counts[unit]
 }
 
-// addDetails adds the numbers of a product's details, such as "pressure 15 bar; strings 6": their units and names, and those with a name before
-// them as details of the product. facts are all of the details.
-func (s *subjects) addDetails(of *subject, details string, facts []Fact) {
+// addUnits adds the units and the names of the numbers in a product's details: "pressure 15 bar; strings 6".
+func (s *subjects) addUnits(details string, facts []Fact) {
 	start := 0
 	for part := range strings.SplitSeq(details, ";") {
 		end := start + len(part)
-		var numbers []Fact
 		for ; len(facts) > 0 && facts[0].Start < end; facts = facts[1:] {
-			if facts[0].IsNumber() && facts[0].currency == "" {
-				numbers = append(numbers, facts[0])
+			f := facts[0]
+			if !f.IsNumber() || f.currency != "" {
+				continue
+			}
+			if s.units == nil {
+				s.units = map[string]bool{}
+			}
+			for _, w := range text.Words(part) {
+				if isContent(w.Text) && !isNumeral(w) || w.Text == f.Unit {
+					s.units[text.Head(strings.ToLower(part[w.Start:w.End]), unitLength)] = true
+				}
 			}
 		}
-		words := text.Words(part)
-		for _, f := range numbers {
-			s.addUnits(part, words, f.Unit)
-		}
-		if len(numbers) == 1 {
-			of.addDetail(words, start, numbers[0])
-		}
 		start = end + len(";")
-	}
-}
-
-// addUnits adds the words of content in a part of a product's details, and the unit of its number.
-func (s *subjects) addUnits(part string, words []text.Word, unit string) {
-	if s.units == nil {
-		s.units = map[string]bool{}
-	}
-	for _, w := range words {
-		if isContent(w.Text) && !isNumeral(w) || w.Text == unit {
-			s.units[text.Head(strings.ToLower(part[w.Start:w.End]), unitLength)] = true
-		}
 	}
 }
 
