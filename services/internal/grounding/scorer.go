@@ -529,6 +529,7 @@ func (s *subjects) read(o outline, first int, sentence []clause, before []*subje
 		v := Undecided
 		switch a, isAssertion := meanings[label]; {
 		case label == "cannot_return" && sentenceHas(o.clauses, first, "ONLY"): // of all but unused goods
+		case label == "can_return" && (sentenceHas(o.clauses, first, "ONLY") || sentenceHas(o.clauses, first, "IF")) && !s.cannotReturn(said.about): // of sealed goods
 		case label == "cheaper" && len(said.products) == 2:
 			v = s.comparePrices(said.products[0], said.products[1])
 		case label == "dearer" && len(said.products) == 2:
@@ -555,6 +556,13 @@ func (s *subjects) read(o outline, first int, sentence []clause, before []*subje
 		}
 	}
 	return r
+}
+
+// cannotReturn reports whether the evidence denies that an order among some subjects can be returned.
+func (s *subjects) cannotReturn(about []*subject) bool {
+	return slices.ContainsFunc(s.assertions, func(a assertion) bool {
+		return a.topic == topicCan+"return" && a.denied && slices.ContainsFunc(ofKind(a.about, kindOrder), func(o *subject) bool { return slices.Contains(about, o) })
+	})
 }
 
 // addLikely adds what sentences of an answer say by their wording, so that an answer supports itself.
