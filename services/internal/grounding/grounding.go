@@ -13,15 +13,16 @@
 // What the reader knows: numbers in words up to 99 in English, Spanish, German and French, each only in texts of that
 // language, because many are other words elsewhere, and without 0 and 1. Months, weekdays and the words around times, dates
 // and percentages in all four languages, wherever they stand; months that are other words too, such as May and mars, only
-// beside a day. Digits of all scripts. A word of four or more capitals is a code; shorter ones are units and sizes. A number
-// that counts the items of a list is no fact. Fractions, ordinals in words, Roman numerals and numbers in words from 100 on
-// are not read; in scripts without spaces between words, only digits and signs are.
+// beside a day, which may be in words. Digits of all scripts. A word of four or more capitals is a code; shorter ones are
+// units and sizes. A number that counts the items of a list is no fact. Fractions, other ordinals in words, Roman numerals
+// and numbers in words from 100 on are not read; in scripts without spaces between words, only digits and signs are.
 //
 // A text is split into clauses (clauses.go), each with the subjects that it names or goes on about (subjects.go), and with the products that
 // its words fit without a whole name (focus.go). A value that the evidence has of another product, order, code or passage only is
 // contradicted. So is what a clause asserts or denies against the evidence by the phrases of topics.txt: stock, an order's status, what is
 // possible, free or valid; and a clause that reverses one of the evidence (statements.go). What the speaker promises is unsupported, and so
-// is a name that the evidence does not have, beside the price of a product (names.go). Comparisons such as "cheaper" and "the lightest" are
+// is a name that the evidence does not have, beside the price of a product (names.go); a brand or a carrier of something else is contradicted
+// (makers.go). Comparisons such as "cheaper" and "the lightest" are
 // checked against prices and measures (comparisons.go), and numbers of pieces against the stock (stock.go). What cannot be compared is
 // undecided. The package knows nothing of services and models, and must not import a service.
 package grounding

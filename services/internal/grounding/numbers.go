@@ -69,19 +69,20 @@ const maxOrdinal = 6
 // dayThenMonth reads a date such as 3 May, 3rd of May, 3. Mai and 3 de mayo.
 func (r *reader) dayThenMonth() bool {
 	t := r.tokens[r.at]
-	day := small(t.atoms[0].text, 31)
-	if len(t.atoms) > 1 || day == 0 {
-		return false
-	}
+	return len(t.atoms) == 1 && r.monthBehind(small(t.atoms[0].text, 31))
+}
+
+// monthBehind reads the day of a month at a token with the month behind it. Day 0 is none.
+func (r *reader) monthBehind(day int) bool {
 	i := r.at
-	for skipped := 0; skipped < 2; skipped++ {
+	for skipped := 0; day > 0 && skipped < 2; skipped++ {
 		if w := r.next(i, ".-º’'"); w == "" || !strings.Contains(ordinals, " "+w+" ") {
 			break
 		}
 		i++
 	}
 	month := monthOf[r.next(i, ".-º’'")]
-	if month == 0 {
+	if day == 0 || month == 0 {
 		return false
 	}
 	r.add(Fact{readings: [][]key{{dayKey(day, month)}}, also: []key{monthKey(month)}, Unit: Date}, i+1)

@@ -1,6 +1,7 @@
 package grounding
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -87,6 +88,10 @@ func (r *reader) word(t token) {
 		}
 	}
 	n, isNumeral := r.numeral(t)
+	day := cmp.Or(ordinalDays[strings.ToLower(r.text[t.start():t.end()])], n)
+	if r.next(r.at, "") != "may" && r.monthBehind(day) { // the fourth of March, but not "the first may"
+		return
+	}
 	m, d := 0, 0
 	if calendar[whole] { // few words are
 		m, d = monthOf[whole], weekdayNamed(whole)

@@ -766,7 +766,7 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 		case isKnown, r.end-r.start == 1 && denied[start]: // the scorer misses some denials
 		case r.contradicted >= minLikely:
 			add(start, end, r.about, Contradicted)
-		case r.vouches >= minVouched && len(ofKind(r.about, kindOrder)) > 0 && !s.guaranteesArrival():
+		case r.vouches >= minVouched && !sentenceHas(o.clauses, r.start, "NOT") && !sentenceHas(o.clauses, r.start, "HEDGE") && len(ofKind(r.about, kindOrder)) > 0 && !s.guaranteesArrival():
 			add(start, end, nil, Unsupported)
 		case r.acts >= minLikely && !ClaimsAction(o.raw[start:end]) && len(out) < limit:
 			out = append(out, Claim{Start: start, End: end, Text: o.raw[start:end], Kind: Action, Verdict: Unsupported})

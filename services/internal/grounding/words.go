@@ -81,6 +81,27 @@ func calendarWords() map[string]bool {
 	return out
 }
 
+// ordinalDays are the days of a month in words that count: "fourth", "vierten", "premier". In French and Spanish, the others are numerals.
+var ordinalDays = func() map[string]int {
+	out := map[string]int{"premier": 1, "primero": 1}
+	for _, line := range []string{
+		"first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth " +
+			"eighteenth nineteenth twentieth twenty-first twenty-second twenty-third twenty-fourth twenty-fifth twenty-sixth twenty-seventh " +
+			"twenty-eighth twenty-ninth thirtieth thirty-first",
+		"erste zweite dritte vierte fünfte sechste siebte achte neunte zehnte elfte zwölfte dreizehnte vierzehnte fünfzehnte sechzehnte siebzehnte " +
+			"achtzehnte neunzehnte zwanzigste einundzwanzigste zweiundzwanzigste dreiundzwanzigste vierundzwanzigste fünfundzwanzigste " +
+			"sechsundzwanzigste siebenundzwanzigste achtundzwanzigste neunundzwanzigste dreißigste einunddreißigste",
+	} {
+		for i, w := range strings.Fields(line) {
+			out[w] = i + 1
+			if strings.HasSuffix(w, "te") {
+				out[w+"n"], out[w+"r"] = i+1, i+1
+			}
+		}
+	}
+	return out
+}()
+
 // positions maps each word to its place in its line, from 1.
 func positions(lines []string) map[string]int {
 	out := map[string]int{}
