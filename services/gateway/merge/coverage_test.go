@@ -100,3 +100,23 @@ func TestASectionIsCoveredByItsFactsOrElseByItsWords(t *testing.T) {
 		})
 	}
 }
+
+func TestASectionWithATitleOfOthersIsCoveredByItsWords(t *testing.T) {
+	gloves := func(text string) *specialistv1.Answer {
+		return &specialistv1.Answer{Text: text, Products: []*specialistv1.ProductChoice{{Title: "Hedgerow Gloves"}}}
+	}
+	parts := []Part{
+		{Query: "sizes", Answer: gloves("The Hedgerow Gloves cost 16.00 GBP.")},
+		{Query: "washable", Answer: gloves("The Hedgerow Gloves can be washed by hand.")},
+	}
+	_, sections := newEvidence(Input{Language: "en", Parts: parts})
+	c := newCoverage(parts, sections)
+	for text, want := range map[string]bool{
+		"The Hedgerows are £16.00; wash them by hand.": true,
+		"The Hedgerows are £16.00.":                    false,
+	} {
+		if got := !slices.Contains(missing(c, text, true), 1); got != want {
+			t.Errorf("the second section in %q: %v", text, got)
+		}
+	}
+}
