@@ -10,9 +10,24 @@ import (
 // minName is the length of the shortest word of a name, in bytes.
 const minName = 3
 
+// wrongName returns the first name in a text that the evidence does not have, or has of something else. facts are those of the text that the
+// evidence has. hasNames reports whether the text is in a language in which only names have capitals.
+func (s *subjects) wrongName(o outline, facts []claim, language string, hasNames bool) Claims {
+	var out Claims
+	if uses(famNames) {
+		out = s.unknownName(o, facts, hasNames)
+	}
+	if len(out) == 0 && hasNames && uses(famProperNames) {
+		out = s.properName(o, language)
+	}
+	if len(out) == 0 && uses(famMakers) {
+		out = s.otherMaker(o)
+	}
+	return out
+}
+
 // unknownName returns the first name in a text that the evidence does not have: a title of which a word is another one, or a name in a
-// clause with the price of a product, if its sentence names no product. facts are those of the text that the evidence has. hasNames
-// reports whether the text is in a language in which only names have capitals.
+// clause with the price of a product, if its sentence names no product.
 func (s *subjects) unknownName(o outline, facts []claim, hasNames bool) Claims {
 	for i := range o.clauses {
 		first, end := s.changedTitle(o, i, facts, hasNames)
@@ -33,7 +48,7 @@ func (s *subjects) unknownName(o outline, facts []claim, hasNames bool) Claims {
 func (s *subjects) properName(o outline, language string) Claims {
 	for i := range o.clauses {
 		words := o.clauses[i].words
-		for k := 1; k < len(words); k++ {
+		for k := 1; k < len(words) && !o.clauses[i].isQuestion; k++ {
 			before := words[k-1]
 			isPlace := isWordOf(before, "PREPOSITION") && !(before.Text == "a" && language == "en") // "à" and "a"
 			isQuoted := strings.ContainsAny(o.raw[before.End:words[k].Start], "«„“\"'‘")            // its capital is that of a beginning
@@ -174,9 +189,10 @@ func (s *subjects) newName(o outline, clause, price int, hasNames bool) (first, 
 
 // isUnknownName reports whether a word has a capital and is not in the evidence.
 func (s *subjects) isUnknownName(raw string, w text.Word) bool {
+	name, _, _ := strings.Cut(strings.ReplaceAll(raw[w.Start:w.End], "’", "'"), "'") // "the Junior's"
 	return len(w.Text) >= minName && isCapital(raw[w.Start:]) && !hasDigit(w) &&
 		!isStopWord(w.Text) && !calendar[w.Text] && !isMonth(w.Text) && strings.ToUpper(raw[w.Start:w.End]) != raw[w.Start:w.End] &&
-		!strings.Contains(s.known, strings.TrimSuffix(strings.ToLower(raw[w.Start:w.End]), "s")) // "three Merinos"
+		!strings.Contains(s.known, strings.TrimSuffix(strings.ToLower(name), "s")) // "three Merinos"
 }
 
 // priceOfUnnamed returns the place of the price of a product in a clause whose sentence names none, in bytes, or -1.
