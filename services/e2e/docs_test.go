@@ -146,6 +146,7 @@ mount -t tmpfs tmpfs "$WORK/layer"
 mkdir "$WORK/layer/upper" "$WORK/layer/work"
 mount -t overlay overlay -o "lowerdir=$ROOT,upperdir=$WORK/layer/upper,workdir=$WORK/layer/work" "$ROOT"
 mount --bind "$WORK" "$WORK/tmp${WORK#/tmp}"
+case $ROOT in /tmp/*) mkdir -p "$WORK/tmp${ROOT#/tmp}"; mount --rbind "$ROOT" "$WORK/tmp${ROOT#/tmp}" ;; esac
 mount --rbind "$WORK/tmp" /tmp
 cd "$ROOT"
 set -m
