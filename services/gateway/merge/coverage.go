@@ -105,10 +105,11 @@ func newSection(query string, a *specialistv1.Answer, read *grounding.Section) s
 	s := section{query: query, text: a.GetText(), courtesy: IsCourtesy(a), folded: fold(a.GetText()), facts: &read.Set}
 	aside := asides(query, a)
 	products := titles(a)
-	var titled [][2]int // where the text has these
+	var titled [][2]int // where the text has these, which may begin with a small letter there
+	lower := strings.ToLower(a.GetText())
 	for _, name := range names(a) {
 		isProduct := slices.Contains(products, name)
-		if at := strings.Index(a.GetText(), name); isProduct && at >= 0 {
+		if at := strings.Index(lower, strings.ToLower(name)); isProduct && at >= 0 {
 			titled = append(titled, [2]int{at, at + len(name)})
 		}
 		if name = fold(name); name != "" && strings.Contains(s.folded, name) && !strings.Contains(fold(aside), name) {
