@@ -98,7 +98,7 @@ func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 // asAmount returns a number that is written like an amount, without a currency, as one in that of the evidence: "49,00 + 15,60 = 64,60 EUR".
 func (c claim) asAmount(amounts []claim) claim {
 	digits := len(c.text) - 1 - strings.LastIndexAny(c.text, ".,")
-	if c.currency == "" && c.Unit == "" && c.IsNumber() && digits == 2 && digits < len(c.text)-1 && len(amounts) > 0 {
+	if c.currency == "" && unitOf(c.Fact) == "" && c.Unit != Percent && c.IsNumber() && digits == 2 && digits < len(c.text)-1 && len(amounts) > 0 {
 		c.currency = amounts[0].currency
 	}
 	return c
