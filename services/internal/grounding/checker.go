@@ -90,6 +90,7 @@ func (k *Checker) Add(sentence string) Claims {
 		}
 		k.stated = append(k.stated, f)
 	}
+	k.derivation.learnPostage(&e.subjects, outline.words)
 	_, lines, _ := strings.Cut(s, "\n")
 	for l := range strings.Lines(lines) {
 		if IsItem(strings.TrimLeft(l, " \t"), ".)") {

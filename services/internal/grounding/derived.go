@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // derivation is what derived amounts may come from: the supported claims of an answer. An answer may state, of the amounts
@@ -43,6 +45,15 @@ func (d *derivation) learn(c claim) {
 		d.percentages = append(d.percentages, c.values[0])
 	case c.IsNumber() && c.values[0]%thousand == 0 && c.values[0] <= maxQuantity*thousand && len(d.numbers) < maxLearned:
 		d.numbers = append(d.numbers, c.values[0]/thousand)
+	}
+}
+
+// learnPostage takes in what shipping costs by the evidence if a text speaks of shipping: "70.40 EUR with delivery".
+func (d *derivation) learnPostage(s *subjects, words []text.Word) {
+	if slices.ContainsFunc(hitsOf(words), func(h hit) bool { return h.topic == "SHIPPING" }) {
+		for _, amount := range s.postage {
+			d.learn(amount)
+		}
 	}
 }
 

@@ -240,6 +240,9 @@ func (e *MergeEvidence) unsupportedFacts(t, before Text) Claims {
 	for _, f := range before.Facts { // "Together they are 100 EUR."
 		said.learn(claim{Fact: f, values: f.values()})
 	}
+	if e.subjects != nil && len(open) > 0 {
+		said.learnPostage(e.subjects(), text.Words(t.raw))
+	}
 	open = slices.DeleteFunc(open, func(c claim) bool {
 		if t.statesNothing(c.Fact) {
 			said.learn(c)

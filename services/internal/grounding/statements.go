@@ -505,8 +505,12 @@ func (s *subjects) addStatements(o outline, about []*subject) {
 		if sentenceHas(o.clauses, i, "SHIPPING") {
 			s.assertions = append(s.assertions, assertion{topic: "free", denied: true})
 		}
-		if o.clauses[i].has("free") && o.clauses[i].has("LIMIT") {
-			s.freeFrom = append(s.freeFrom, claim{Fact: f, values: f.values()})
+		amount := claim{Fact: f, values: f.values()}
+		switch {
+		case o.clauses[i].has("free") && o.clauses[i].has("LIMIT"):
+			s.freeFrom = append(s.freeFrom, amount)
+		case sentenceHas(o.clauses, i, "SHIPPING"):
+			s.postage = append(s.postage, amount)
 		}
 	}
 }

@@ -46,6 +46,7 @@ type subjects struct {
 	said       []statement // the clauses of texts
 	terms      []term
 	freeFrom   []claim         // amounts from which shipping is free
+	postage    []claim         // what it costs
 	units      map[string]bool // of the numbers in products' details, as Fact.Unit has them, and the names of these numbers
 }
 
