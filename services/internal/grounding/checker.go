@@ -174,7 +174,7 @@ func (k *Checker) judgeOnce(first int) Claims {
 			continue
 		case f.made.Verdict == Unsupported && !k.evidence.subjects.swapsPercent(f.claim, f.about):
 			k.learnQuantities()
-			if rule := k.derivation.ruleOf(k.evidence, f.claim, k.named); rule != "" && uses(rule) {
+			if rule := k.derivation.ruleOf(k.evidence, f.claim, slices.Concat(k.named, k.evidence.subjects.askedFor)); rule != "" && uses(rule) {
 				f.made.Verdict, f.made.Sources = Supported, []Source{{Rule: rule}}
 				k.derivation.learn(f.claim.asAmount(k.evidence.amounts))
 			}

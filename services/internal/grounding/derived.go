@@ -265,10 +265,10 @@ func (s *subjects) isOfSubjects(c claim, named []*subject) bool {
 				values, sum = append(values, v.least), sum+v.least
 			}
 		}
-		if len(values) < 2 || len(values) != len(of.list) {
+		if len(values) < 2 {
 			continue
 		}
-		if slices.Contains(c.values, sum) || len(values) == 2 && slices.Contains(c.values, max(values[0]-values[1], values[1]-values[0])) {
+		if slices.Contains(c.values, sum) || slices.ContainsFunc(c.values, func(v int64) bool { return isSum(v, values, maxSummed) }) || len(values) == 2 && slices.Contains(c.values, max(values[0]-values[1], values[1]-values[0])) {
 			return true
 		}
 	}

@@ -43,6 +43,7 @@ func (e *Evidence) Read() {
 	for _, s := range e.texts {
 		t := Read(s, "")
 		e.add(place{text: s}, t)
+		e.subjects.addAsked(s)
 		e.subjects.common.Add(t)
 		for _, w := range text.Words(s) {
 			if isContent(w.Text) {
@@ -64,6 +65,14 @@ func (e *Evidence) Read() {
 		if s.kind == kindProduct && len(clausesOf(s.name, text.Words(s.name), nil)) > 1 {
 			e.subjects.titles = append(e.subjects.titles, s.name)
 		}
+	}
+}
+
+// addAsked adds the things that a person's text names, also by a part of their names.
+func (s *subjects) addAsked(text string) {
+	o := s.outline(text, nil)
+	for i, r := range o.own {
+		s.askedFor = append(append(s.askedFor, r.mentioned...), o.focus[i].products...)
 	}
 }
 

@@ -41,6 +41,7 @@ type subjects struct {
 	titles     []string              // of products, that would be several clauses
 	known      string                // all that it says, in lower case
 	asked      []string              // stems of what people wrote
+	askedFor   []*subject            // that they name
 	assertions []assertion
 	makers     []maker
 	said       []statement // the clauses of texts
