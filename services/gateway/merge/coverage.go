@@ -205,7 +205,7 @@ func (c *coverage) covered(i int, merged string, m *mergedText, finished bool) b
 	switch {
 	case len(features) == 0 && c.sections[i].courtesy && finished:
 		return true
-	case len(features) == 0, own+kept == 0: // its titles stand elsewhere, too, and the text has none of them
+	case len(features) == 0, own+kept == 0 && !slices.ContainsFunc(features, func(f feature) bool { return f.title == "" }): // others have its titles, too
 		return c.retold(i, merged, m, finished)
 	case own > 0 && ownKept == 0:
 		return false

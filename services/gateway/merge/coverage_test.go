@@ -120,3 +120,15 @@ func TestASectionWithATitleOfOthersIsCoveredByItsWords(t *testing.T) {
 		}
 	}
 }
+
+func TestAFactThatTwoSectionsShareIsNotLost(t *testing.T) {
+	parts := []Part{
+		{Query: "sent", Answer: &specialistv1.Answer{Text: "Your order leaves the warehouse on 4 May."}},
+		{Query: "refund", Answer: &specialistv1.Answer{Text: "The refund reaches your bank account on 4 May."}},
+	}
+	_, sections := newEvidence(Input{Language: "en", Parts: parts})
+	c := newCoverage(parts, sections)
+	if got := missing(c, "Your order leaves the warehouse, and the refund reaches your bank account.", true); len(got) != 2 {
+		t.Errorf("sections %v are missing, want both", got)
+	}
+}

@@ -15,6 +15,7 @@ func TestNamesThatAreAlike(t *testing.T) {
 	for names, want := range map[[2]string]bool{
 		{"muirfield", "muirhead"}: true, {"heronline", "hareline"}: true, {"feurolan", "pirolan"}: true, {"muirhead", "muirheads"}: false,
 		{"celle", "hirondelle"}: false, {"olm", "olma"}: false, {"varn", "tarn"}: false,
+		{"batteries", "battery"}: false, {"jacken", "jacket"}: false, {"maschine", "machine"}: false, {"clementine", "clemence"}: true,
 	} {
 		if got := isAlike(names[0], names[1]); got != want {
 			t.Errorf("isAlike(%q, %q) = %v", names[0], names[1], got)

@@ -99,7 +99,13 @@ func (k *Checker) Add(sentence string) Claims {
 	}
 	hasNames := hasCapitalsForNames(language) && hasCapitalsForNames(cmp.Or(e.Language, shown))
 	outline.amounts = k.derivation.amounts
-	others := e.subjects.wrongName(outline, k.found(first), shown, hasNames)
+	var others Claims
+	if uses(famNames) {
+		others = e.subjects.unknownName(outline, k.found(first), hasNames)
+	}
+	if len(others) == 0 && hasNames && uses(famProperNames) {
+		others = e.subjects.properName(outline, shown)
+	}
 	others = append(others, e.subjects.check(outline, k.named, k.left())...)
 	if uses(famPieces) {
 		others = append(others, e.subjects.miscounted(outline, language, k.named, k.stated[first:])...)

@@ -15,7 +15,6 @@ const (
 	famUnits       = "numbers in other units"
 	famArrival     = "times of arrival"
 	famPieces      = "pieces in stock"
-	famMakers      = "brands and carriers"
 	famFocus       = "products by part of a name"
 )
 

@@ -214,7 +214,7 @@ func (e *MergeEvidence) checkStatements(t Text) Claims {
 		d.learn(c)
 	}
 	o.amounts = d.amounts
-	out := append(s.check(o, nil, MaxChecked), s.wrongName(o, claims, t.shown, hasCapitalsForNames(t.shown))...)
+	out := append(s.check(o, nil, MaxChecked), s.unknownName(o, claims, hasCapitalsForNames(t.shown))...)
 	for _, c := range claims {
 		if about := s.contradicts(o, c); about != nil && !d.without(c).yields(e.amounts, c) {
 			made := c.made(Contradicted)

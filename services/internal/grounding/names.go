@@ -10,24 +10,9 @@ import (
 // minName is the length of the shortest word of a name, in bytes.
 const minName = 3
 
-// wrongName returns the first name in a text that the evidence does not have, or has of something else. facts are those of the text that the
-// evidence has. hasNames reports whether the text is in a language in which only names have capitals.
-func (s *subjects) wrongName(o outline, facts []claim, language string, hasNames bool) Claims {
-	var out Claims
-	if uses(famNames) {
-		out = s.unknownName(o, facts, hasNames)
-	}
-	if len(out) == 0 && hasNames && uses(famProperNames) {
-		out = s.properName(o, language)
-	}
-	if len(out) == 0 && uses(famMakers) {
-		out = s.otherMaker(o)
-	}
-	return out
-}
-
 // unknownName returns the first name in a text that the evidence does not have: a title of which a word is another one, or a name in a
-// clause with the price of a product, if its sentence names no product.
+// clause with the price of a product, if its sentence names no product. facts are those of the text that the evidence has. hasNames
+// reports whether the text is in a language in which only names have capitals.
 func (s *subjects) unknownName(o outline, facts []claim, hasNames bool) Claims {
 	for i := range o.clauses {
 		first, end := s.changedTitle(o, i, facts, hasNames)
@@ -128,12 +113,16 @@ func (s *subjects) alikeTitle(o outline, clause int) (first, end int) {
 // hasWord reports whether a sentence has a folded word.
 func (o outline) hasWord(sentence int, word string) bool {
 	return slices.ContainsFunc(o.clauses, func(c clause) bool {
-		return c.sentence == sentence && slices.ContainsFunc(c.words, func(w text.Word) bool { return w.Text == word })
+		return c.sentence == sentence && slices.ContainsFunc(c.words, func(w text.Word) bool { return nameWord(w.Text) == word })
 	})
 }
 
-// alike is how many letters two names that are alike have in common at their ends.
-const alike = 4
+const (
+	// alike is how many letters two names that are alike have in common at their ends.
+	alike = 4
+	// maxEnding is how many letters the ending of a form of a word has at most.
+	maxEnding = 3
+)
 
 // isAlike reports whether two folded words are different names that are alike, such as "Muirfield" and "Muirhead": they have some letters in
 // common at their beginnings and ends, and more than two fifths of the longer one. One with an ending is the same name.
@@ -149,7 +138,8 @@ func isAlike(a, b string) bool {
 	for end < short-begin && a[len(a)-1-end] == b[len(b)-1-end] {
 		end++
 	}
-	return begin+end >= alike && 5*(begin+end) > 2*long
+	isForm := begin >= alike && long-begin <= maxEnding || begin+end >= long-1 // "batteries" and "battery", "Maschine" and "machine"
+	return begin+end >= alike && 5*(begin+end) > 2*long && !isForm
 }
 
 // hasFactOf reports whether a sentence has one of the facts that a product has and another thing may lack.

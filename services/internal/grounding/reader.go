@@ -88,8 +88,7 @@ func (r *reader) word(t token) {
 		}
 	}
 	n, isNumeral := r.numeral(t)
-	day := cmp.Or(ordinalDays[strings.ToLower(r.text[t.start():t.end()])], n)
-	if r.next(r.at, "") != "may" && r.monthBehind(day) { // the fourth of March, but not "the first may"
+	if day := r.dayInWords(t, n); day > 0 && r.monthBehind(day) {
 		return
 	}
 	m, d := 0, 0
@@ -119,6 +118,21 @@ func (r *reader) word(t token) {
 		return
 	}
 	r.at++
+}
+
+// dayInWords returns the day of a month that a word may count: with "of" behind it, or behind one of daysBefore: "the fourth of March", "am vierten
+// März". "Three June orders" have none.
+func (r *reader) dayInWords(t token, n int) int {
+	day := cmp.Or(ordinalDays[strings.ToLower(r.text[t.start():t.end()])], n)
+	if day == 0 {
+		return 0
+	}
+	behind := r.next(r.at, "")
+	isBehind := r.at > 0 && r.next(r.at-1, "") != "" && daysBefore[r.tokens[r.at-1].compact()] > 0
+	if behind == "of" || behind == "de" || isBehind && standaloneMonths[behind] > 0 {
+		return day
+	}
+	return 0
 }
 
 // numeral returns the number that a word is in the text's language.

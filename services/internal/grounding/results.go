@@ -164,9 +164,6 @@ func (r resultReader) object(v gjson.Result, pointer string, of *subject) {
 			r.keys[f.key] = true
 			r.e.set.Add(Read(f.key, ""))
 		}
-		if slices.Contains(makerKeys, f.key) {
-			r.e.subjects.addMaker(f.value.Str, of)
-		}
 		before, facts := len(r.e.amounts), len(r.e.facts)
 		r.value(f.value, pointer+"/"+pointerEscaper.Replace(f.key), of)
 		if f.key == "details" && f.value.Type == gjson.String {

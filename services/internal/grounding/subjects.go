@@ -43,7 +43,6 @@ type subjects struct {
 	asked      []string              // stems of what people wrote
 	askedFor   []*subject            // that they name
 	assertions []assertion
-	makers     []maker
 	said       []statement // the clauses of texts
 	terms      []term
 	freeFrom   []claim         // amounts from which shipping is free
@@ -352,11 +351,21 @@ func (s *subjects) outline(raw string, before []*subject) outline {
 		out[i] = reference{named: slices.Clone(own[i].named), mentioned: slices.Clone(own[i].mentioned), hinted: own[i].hinted}
 		if i+1 < len(clauses) && clauses[i+1].inBrackets && len(own[i].mentioned) == 0 && len(own[i+1].named) > 0 && !c.inBrackets {
 			out[i] = own[i+1] // 24.90 EUR (Chalk pouch)
-		} else if i > 0 && clauses[i-1].sentence == c.sentence && !c.has("COMPARE") {
-			out[i].inherit(out[i-1])
+		} else if last := lastMain(clauses, i); last >= 0 && !c.has("COMPARE") {
+			out[i].inherit(out[last])
 		}
 	}
 	return outline{raw, words, clauses, own, out, s.focusOf(raw, clauses, before), before, nil}
+}
+
+// lastMain returns the last clause before one in its sentence that goes on behind it: not in brackets, unless the clause is there too.
+func lastMain(clauses []clause, i int) int {
+	for k := i - 1; k >= 0 && clauses[k].sentence == clauses[i].sentence; k-- {
+		if !clauses[k].inBrackets || clauses[i].inBrackets || k == 0 {
+			return k
+		}
+	}
+	return -1
 }
 
 // isRow reports whether the line of a byte is an item of a list or a row of a table.

@@ -102,6 +102,9 @@ var ordinalDays = func() map[string]int {
 	return out
 }()
 
+// daysBefore are the words before the day of a month in words, in German and French.
+var daysBefore = positions([]string{"am vom zum dem den le du au jusqu'au"})
+
 // positions maps each word to its place in its line, from 1.
 func positions(lines []string) map[string]int {
 	out := map[string]int{}
