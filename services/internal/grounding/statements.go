@@ -96,7 +96,7 @@ func (c *clause) denies(h hit) bool {
 				last = o.at
 			}
 		}
-		isOfNoun := n.at+1 < len(c.words) && isDeterminer(c.words[n.at].Text) // "with 5 in stock there is no hurry"
+		isOfNoun := n.at+1 < len(c.words) && isDeterminer(c.words[n.at].Text) // "with 5 in stock there is no hurry", "can be cancelled without costs"
 		if follows && h.at > n.at && h.at <= n.at+reach || !follows && !isOfNoun && h.at == last {
 			return true
 		}
@@ -106,7 +106,7 @@ func (c *clause) denies(h hit) bool {
 
 // isDeterminer reports whether a folded word denies the noun behind it.
 func isDeterminer(w string) bool {
-	return w == "no" || strings.HasPrefix(w, "kein") || strings.HasPrefix(w, "aucun") || strings.HasPrefix(w, "ningun")
+	return w == "no" || w == "without" || w == "ohne" || w == "sans" || w == "sin" || strings.HasPrefix(w, "kein") || strings.HasPrefix(w, "aucun") || strings.HasPrefix(w, "ningun")
 }
 
 // isNo reports whether a clause is only a no to the one before it: "returnable: no".
