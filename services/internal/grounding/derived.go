@@ -132,7 +132,7 @@ func (d *derivation) yieldsAmount(evidence []claim, c claim) bool {
 }
 
 // maxSummed is how many amounts that do not follow each other may be added up, and maxSummands of how many.
-const maxSummed, maxSummands = 4, 8
+const maxSummed, maxSummands = 4, 12
 
 // isSum reports whether v is the sum of at most n of some amounts.
 func isSum(v int64, amounts []int64, n int) bool {

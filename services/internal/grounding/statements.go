@@ -66,7 +66,7 @@ func assertionsOf(o outline) []assertion {
 			}
 			out = append(out, assertion{
 				topic: topic, denied: denied, about: about.named, qualifiers: qualifiersOf(o, i),
-				conditional: isConditional || sentenceHas(clauses, i, "LIMIT"), start: c.start, end: c.end,
+				conditional: isConditional || sentenceHas(clauses, i, "LIMIT") || topic == "free" && c.hasValue(), start: c.start, end: c.end,
 			})
 		}
 	}
