@@ -114,6 +114,7 @@ func (k *Checker) Add(sentence string) Claims {
 		others = append(others, e.subjects.compare(outline, k.named)...)
 	}
 	for i, r := range outline.own {
+		k.derivation.learnOffers(r.mentioned)
 		k.named = append(k.named, r.mentioned...)
 		if p := outline.focus[i].own(); p != nil && !slices.Contains(k.named, p) {
 			k.named = append(k.named, p)

@@ -57,6 +57,17 @@ func (d *derivation) learnPostage(s *subjects, words []text.Word) {
 	}
 }
 
+// learnOffers takes in the amounts and percentages of the offers whose codes a text names.
+func (d *derivation) learnOffers(named []*subject) {
+	for _, code := range ofKind(named, kindCode) {
+		for _, offer := range code.fields["offer"] {
+			for _, f := range Read(offer, "").Facts {
+				d.learn(claim{Fact: f, values: f.values()})
+			}
+		}
+	}
+}
+
 // yieldsCount reports whether a claim is how many things the text lists, or all but those of a tool's total.
 func (d *derivation) yieldsCount(e *Evidence, c claim) bool {
 	if !c.IsNumber() || c.currency != "" || len(c.others) > 0 || len(c.values) == 0 || c.values[0]%thousand != 0 {
