@@ -413,6 +413,16 @@ func isDifference(c claim, evidence []Fact) bool {
 	return slices.ContainsFunc(all, func(a int64) bool { return slices.Contains(all, a-c.values[0]) })
 }
 
+// multipliesMeasure reports whether a claim is a measure of the evidence times a quantity that the text has: "five skeins: 1,125 m".
+func (d *derivation) multipliesMeasure(c claim, evidence []Fact) bool {
+	unit := measures[c.Unit]
+	return unit != "" && len(c.others) == 0 && slices.ContainsFunc(evidence, func(f Fact) bool {
+		return measures[f.Unit] == unit && slices.ContainsFunc(f.values(), func(one int64) bool {
+			return slices.ContainsFunc(d.numbers, func(n int64) bool { return n > 1 && slices.Contains(c.values, n*one) })
+		})
+	})
+}
+
 // hasOtherUnit reports whether the evidence has the number of a period or a measure in other units only: 3 years for 3 months. If
 // isText, numbers of other things do not count; without words beside it, a number may be one of any unit.
 func hasOtherUnit(f Fact, evidence []Fact, isText bool) bool {

@@ -79,7 +79,7 @@ func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 	switch {
 	case d.yieldsCount(e, c):
 		return RuleCount
-	case d.yieldsFrom(e, c):
+	case d.yieldsFrom(e, c), d.multipliesMeasure(c, e.facts):
 		return RuleQuantity
 	case isConversion(c, e.facts):
 		return RuleConversion
