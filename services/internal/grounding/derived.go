@@ -171,7 +171,7 @@ func (d *derivation) yieldsFrom(e *Evidence, c claim) bool {
 	})
 }
 
-// yieldsPercentage reports whether a claim is by how many whole percent an amount is less than another.
+// yieldsPercentage reports whether a claim is by how many percent an amount is less than another, rounded to its digits.
 func (d *derivation) yieldsPercentage(evidence []claim, c claim) bool {
 	if c.Unit != Percent {
 		return false
@@ -179,7 +179,11 @@ func (d *derivation) yieldsPercentage(evidence []claim, c claim) bool {
 	return slices.ContainsFunc(c.values, func(v int64) bool {
 		less := func(_, _ claim, x, y int64) bool {
 			low, high := min(x, y), max(x, y)
-			return high > low && v == ((high-low)*100+high/2)/high*thousand
+			unit := int64(thousand)
+			if v%thousand != 0 {
+				unit /= 10
+			}
+			return high > low && v == ((high-low)*100*(thousand/unit)+high/2)/high*unit
 		}
 		return anyNeighbours(evidence, less) || anyNeighbours(d.amounts, less)
 	})

@@ -95,10 +95,11 @@ func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 	return ""
 }
 
-// asAmount returns a number that is written like an amount, without a currency, as one in that of the evidence: "49,00 + 15,60 = 64,60 EUR".
+// asAmount returns a number that is written like an amount or added up, without a currency, as one in that of the evidence: "49,00 and 15
+// + 16 = 31 EUR".
 func (c claim) asAmount(amounts []claim) claim {
 	digits := len(c.text) - 1 - strings.LastIndexAny(c.text, ".,")
-	if c.currency == "" && unitOf(c.Fact) == "" && c.Unit != Percent && c.IsNumber() && digits == 2 && digits < len(c.text)-1 && len(amounts) > 0 {
+	if c.currency == "" && unitOf(c.Fact) == "" && c.Unit != Percent && c.IsNumber() && (digits == 2 && digits < len(c.text)-1 || c.isSummand) && len(amounts) > 0 {
 		c.currency = amounts[0].currency
 	}
 	return c
@@ -157,9 +158,10 @@ func (p place) source(f Fact) Source {
 // claim is a fact that a text must not state without support, or several that are one: the numbers of a range.
 type claim struct {
 	Fact
-	text   string // as it stands
-	others []Fact // of a range such as 2-3
-	values []int64
+	text      string // as it stands
+	others    []Fact // of a range such as 2-3
+	values    []int64
+	isSummand bool // it stands beside a sign of addition or equality
 }
 
 // claimsOf returns the claims of a text. Numbers in words of its language, the base of a BCP 47 tag or "", are claims with a period or one of
@@ -191,7 +193,10 @@ func (t Text) claims(units map[string]bool) []claim {
 
 // claim returns a fact of the text as a claim.
 func (t Text) claim(f Fact) claim {
-	return claim{Fact: f, text: t.raw[f.Start:f.End], values: f.values()}
+	before, after := strings.TrimRight(t.raw[:f.Start], spaces+"*"), strings.TrimLeft(t.raw[f.End:], spaces+"*")
+	isFactor := strings.HasPrefix(after, "×") || strings.HasPrefix(after, "x ")
+	isBeside := before != "" && strings.ContainsAny(before[len(before)-1:], "+=") || after != "" && strings.ContainsAny(after[:1], "+=")
+	return claim{Fact: f, text: t.raw[f.Start:f.End], values: f.values(), isSummand: isBeside && !isFactor}
 }
 
 // made returns the claim with a verdict.

@@ -188,7 +188,7 @@ func startsToken(chain []atom, i int) bool {
 	case before.digits != a.digits && a.glue == "":
 		return isCurrency(before) || isCurrency(a) || before.digits && isSuffix(chain, i)
 	case a.glue == "-" || a.glue == "‑":
-		return before.digits && !a.upper && len(a.text) > 1 || a.digits && inWords(chain)
+		return before.digits && !a.upper && (len(a.text) > 1 || measures[a.text] != "") || a.digits && inWords(chain)
 	}
 	return a.glue != "" && a.glue != "_"
 }
