@@ -43,7 +43,7 @@ func (s *subjects) miscounts(o outline, clause int, language string, before []*s
 	of := o.refs[clause].of(kindProduct)
 	if p := o.focus[clause].only(); p != nil && uses(famFocus) {
 		of = p
-	} else if last := ofKind(before, kindProduct); of == nil && len(last) > 0 && !o.hintsAtOthers(clause, last[len(last)-1]) {
+	} else if last := ofKind(before, kindProduct); of == nil && len(last) > 0 && !isTableRow(o.raw, c.start) && !o.hintsAtOthers(clause, last[len(last)-1]) {
 		of = last[len(last)-1] // "Five of them are in stock"
 	}
 	if of == nil {
@@ -51,7 +51,7 @@ func (s *subjects) miscounts(o outline, clause int, language string, before []*s
 	}
 	raw, stocks := o.raw[c.start:c.end], of.piecesOf(c)
 	for _, f := range Read(raw, language).Facts {
-		if n, ok := f.pieces(); ok && len(stocks) > 0 && !slices.Contains(stocks, n) && !of.isNamedBy(raw[f.Start:f.End]) && !s.isAsked(raw[f.Start:f.End]) {
+		if n, ok := f.pieces(); ok && len(stocks) > 0 && !slices.Contains(stocks, n) && !of.facts.Has(f) && !of.isNamedBy(raw[f.Start:f.End]) && !s.isAsked(raw[f.Start:f.End]) {
 			return of
 		}
 	}
