@@ -37,8 +37,10 @@ func TestMergesGiveMeasures(t *testing.T) {
 	var e MergeEvidence
 	e.AddShopper("Which helmet is for 59 cm, and what is warm?")
 	e.AddAnswer("Down to -10 °C go the Varn Orb for 249.00 EUR and the Varn Glow for 189.00 EUR. The Varn Dusk goes down to -5 °C.", []string{"Varn Orb", "Varn Glow", "Varn Dusk"})
+	e.AddAnswer("There are three orders from June.", nil)
 	e.AddAnswer("The Wren L is for 60 to 62 cm, the Wren M for 55 to 57.", []string{"Wren L", "Wren M"})
 	checkSupports(t, &e, Text{}, map[string]bool{
+		"You have three June orders.":        true,
 		"This one is for 59 cm.":             true,
 		"It is for 56 cm.":                   false,
 		"The Varn Glow goes down to -10 °C.": true,
@@ -51,7 +53,8 @@ func TestAnswersDeriveAsPeopleDo(t *testing.T) {
 	const products = `{"products":[{"product_id":"A","title":"Varn Orb","price":"349.00 EUR","details":"weight 14.9 kg"},
 		{"product_id":"C","title":"Varn Dusk","price":"519.00 EUR","details":"weight 14.4 kg"},{"product_id":"B","title":"Varn Glow","price":"129.90 EUR"}]}`
 	const orders = `[{"order_id":"KL-501","total":"74.95 EUR","placed":"16 November 2026"},{"order_id":"KL-502","total":"289.00 EUR","placed":"19 November 2026"}]`
-	const terms = `{"policy":"Delivery","text":"Standard delivery is free of charge from 390 EUR."}`
+	const terms = `{"policy":"Delivery","text":"Standard delivery costs 4.90 EUR. It is free of charge from 390 EUR."}`
+	const codes = `{"promotions":[{"code":"GLOW10","offer":"10 % off lamps","eligible":true}]}`
 	for text, want := range map[string]int{
 		"Varn Orb and Varn Glow together come to 478.90 EUR.":                                                     0,
 		"Varn Orb and Varn Glow together come to 468.90 EUR.":                                                     1,
@@ -74,13 +77,26 @@ func TestAnswersDeriveAsPeopleDo(t *testing.T) {
 		"That is 837.90 EUR: 698.00 EUR for two Varn Orbs and 129.90 EUR for a Glow.":                             1,
 		"The Varn Dusk weighs 500 g less.":                                                                        0,
 		"The Varn Dusk weighs 600 g less.":                                                                        1,
+		"With delivery, the Varn Orb is 353.90 EUR.":                                                              0,
+		"With delivery, the Varn Orb is 354.90 EUR.":                                                              1,
+		"The Varn Orb is 353.90 EUR.":                                                                             1,
+		"Orb, Dusk and Glow are 997.90 EUR, the Orb and the Glow 478.90 EUR.":                                     0,
+		"With the lamp it is 498.80 EUR: 349 + 149.80 = 498.80 EUR.":                                              3,
+		"349 + 519 = 868 EUR.":                                                                                    0,
+		"With GLOW10, the 349.00 EUR become 314.10 EUR.":                                                          0,
+		"With a code, the 349.00 EUR become 314.10 EUR.":                                                          1,
+		"2 Varn Orbs weigh 29.8 kg.":                                                                              0,
+		"2 Varn Orbs weigh 27.8 kg.":                                                                              1,
+		"The Varn Glow is 62.8 % less than the Varn Orb: 129.90 EUR, not 349.00 EUR.":                             0,
+		"The Varn Glow is 62.1 % less than the Varn Orb: 129.90 EUR, not 349.00 EUR.":                             1,
 		"The Varn Orb weighs about 17 kg.":                                                                        1,
 	} {
 		var e Evidence
 		e.AddResult("", products)
 		e.AddResult("", orders)
 		e.AddResult("", terms)
-		e.AddText("a lamp for up to 400 EUR, and where are my orders?")
+		e.AddResult("", codes)
+		e.AddText("a lamp for up to 400 EUR, and where are my 2 orders?")
 		if got := e.Check(text).Rejected(); len(got) != want {
 			t.Errorf("Check(%q) = %+v, want %d rejected", text, got, want)
 		}
@@ -159,7 +175,9 @@ func TestMeant(t *testing.T) {
 }
 
 func TestCheckReadsUnits(t *testing.T) {
-	checkRejected(t, `{"product_id":"W-1","title":"Meadow wax","price":"7.90 EUR","details":"melts at 54 °C; pump 3 W; dries in 45 min; wind from 6 km/h"}`, map[string]int{
+	checkRejected(t, `{"product_id":"W-1","title":"Meadow wax","price":"7.90 EUR","details":"melts at 54 °C; pump 3 W; dries in 45 min; wind from 6 km/h; block 50 g"}`, map[string]int{
+		"Alles 50-g-Blöcke.":                  0,
+		"Alles 60-g-Blöcke.":                  1,
 		"Meadow wax melts at 54 °C.":          0,
 		"Meadow wax melts at 54 °F.":          1,
 		"Meadow wax: the pump takes 3 kW.":    1,
@@ -168,4 +186,15 @@ func TestCheckReadsUnits(t *testing.T) {
 		"Meadow wax takes a wind of 6 knots.": 1,
 		"Meadow-Wachs schmilzt bei 54 Grad.":  0,
 	})
+}
+
+func TestTotalsOfWhatTheShopperNames(t *testing.T) {
+	for message, want := range map[string]int{"the Orb and the Dusk, what is that?": 0, "what is that?": 1} {
+		var e Evidence
+		e.AddResult("", `{"products":[{"product_id":"A","title":"Varn Orb","price":"349.00 EUR"},{"product_id":"C","title":"Varn Dusk","price":"519.00 EUR"}]}`)
+		e.AddText(message)
+		if got := e.Check("That comes to 868.00 EUR.").Rejected(); len(got) != want {
+			t.Errorf("%q: %+v, want %d rejected", message, got, want)
+		}
+	}
 }

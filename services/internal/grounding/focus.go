@@ -62,7 +62,8 @@ func (s *subjects) focusOf(raw string, clauses []clause, before []*subject) []fo
 			about = nil
 		}
 		out[i] = focus{about, len(meant) > 0}
-		if isEnd := i+1 == len(clauses) || !clauses[i+1].inBrackets; !isEnd || !isAside(c) {
+		isInside := i > 0 && c.inBrackets // behind the bracket, the text goes on
+		if isEnd := i+1 == len(clauses) || !clauses[i+1].inBrackets; !isInside && (!isEnd || !isAside(c)) {
 			before = about
 		}
 	}

@@ -37,6 +37,8 @@ func TestCheckComparesWhatIsAssertedAndDenied(t *testing.T) {
 		"SPARK9 is accepted in your cart.":                                                1,
 		"Your cart qualifies for SPARK9.":                                                 1,
 		"Opened bulbs may be taken back at the shop.":                                     1,
+		"KL-501 can be redirected without any costs.":                                     0,
+		"Delivery becomes free at 90 EUR.":                                                0,
 		"The shop leaves out opened bulbs.":                                               0,
 		"Broken bulbs are replaced, opened ones are not taken back.":                      0,
 		"KL-501 wurde bei Ihnen abgegeben.":                                               1,
