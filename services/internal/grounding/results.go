@@ -185,8 +185,17 @@ func (r resultReader) object(v gjson.Result, pointer string, of *subject) {
 		}
 	}
 	of.facts.AddFacts(facts...)
-	if options := object.get("options"); options.IsObject() && object.get("variant_id").Exists() {
+	switch options := object.get("options"); {
+	case !options.IsObject():
+	case object.get("variant_id").Exists():
 		of.variants = append(of.variants, variant{words: optionWords(options), facts: facts})
+	default:
+		options.ForEach(func(_, ways gjson.Result) bool {
+			if ways.IsArray() && len(ways.Array()) > 1 {
+				of.options = append(of.options, optionWords(ways)...)
+			}
+			return true
+		})
 	}
 }
 

@@ -739,7 +739,8 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 	readings := s.readings(o, before)
 	for _, a := range append(assertionsOf(o), s.attributesOf(o)...) {
 		v := s.judge(a)
-		if a.topic == "free" && s.isFree(o.amounts) {
+		isOption := a.topic == "stock" && a.denied && isNamedOption(a.about, o.clauses[o.clauseAt(a.start)].words)
+		if isOption || a.topic == "free" && s.isFree(o.amounts) {
 			v = Undecided
 		}
 		r := readingAt(readings, o.clauseAt(a.start))

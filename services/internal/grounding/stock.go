@@ -83,6 +83,14 @@ func (s *subject) piecesOf(c *clause) []int64 {
 	return stocks
 }
 
+// isNamedOption reports whether words name a way in which one of some products comes, such as a colour, and only the stock of all ways is known:
+// this one may be sold out.
+func isNamedOption(about []*subject, words []text.Word) bool {
+	return slices.ContainsFunc(about, func(p *subject) bool {
+		return slices.ContainsFunc(words, func(w text.Word) bool { return slices.Contains(p.options, w.Text) })
+	})
+}
+
 // countsOther returns the product in focus if a clause of a sentence about stock has a number of it that is the stock of another product, and
 // that nothing else has, or nil.
 func (s *subjects) countsOther(o outline, clause int, language string) *subject {

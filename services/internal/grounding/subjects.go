@@ -23,6 +23,7 @@ type subject struct {
 	stems    func() map[string]bool // of the words of the fields, read once
 	variants []variant
 	stocks   []variantStock
+	options  []string   // words of the ways in which it comes, folded, if only the stock of all is known
 	orders   []*subject // that have the item
 }
 
