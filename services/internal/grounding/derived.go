@@ -414,7 +414,9 @@ func isDifference(c claim, evidence []Fact) bool {
 			}
 		}
 	}
-	return slices.ContainsFunc(all, func(a int64) bool { return slices.Contains(all, a-c.values[0]) })
+	return slices.ContainsFunc(all, func(a int64) bool {
+		return slices.ContainsFunc(all, func(b int64) bool { return a-b == c.values[0] || approximate[c.Left] > 0 && isNearly(c.values[0], a-b) })
+	})
 }
 
 // multipliesMeasure reports whether a claim is a measure of the evidence times a quantity that the text has: "five skeins: 1,125 m".

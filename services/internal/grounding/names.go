@@ -181,7 +181,7 @@ func (s *subjects) newName(o outline, clause, price int, hasNames bool) (first, 
 func (s *subjects) isUnknownName(raw string, w text.Word) bool {
 	name, _, _ := strings.Cut(strings.ReplaceAll(raw[w.Start:w.End], "’", "'"), "'") // "the Junior's"
 	return len(w.Text) >= minName && isCapital(raw[w.Start:]) && !hasDigit(w) &&
-		!isStopWord(w.Text) && !calendar[w.Text] && !isMonth(w.Text) && strings.ToUpper(raw[w.Start:w.End]) != raw[w.Start:w.End] &&
+		currencies[w.Text] == "" && !isStopWord(w.Text) && !calendar[w.Text] && !isMonth(w.Text) && strings.ToUpper(raw[w.Start:w.End]) != raw[w.Start:w.End] &&
 		!strings.Contains(s.known, strings.TrimSuffix(strings.ToLower(name), "s")) // "three Merinos"
 }
 
