@@ -27,7 +27,7 @@ func TestAblation(t *testing.T) {
 		}
 		cases[set] = append(cases[set], of...)
 	}
-	for _, name := range []string{"phrases-unread", "sentences-unread", "authors-unread", "answers-unread", "shops-unread", "styles-unread", "shops", "styles"} {
+	for _, name := range []string{"phrases-unread", "sentences-unread", "authors-unread", "answers-unread", "shops-unread", "styles-unread", "honest-unread", "shops", "styles", "honest"} {
 		f, err := os.Open("../eval/grounding/testdata/" + name + ".jsonl")
 		if err != nil {
 			t.Fatal(err)
