@@ -14,8 +14,9 @@ import (
 // that it names itself, their sum, the difference of two, a multiple, a percentage of one, or one less a percentage; and by
 // what percentage one is less than another. Of two amounts that follow each other in the evidence, such as the price before
 // and now, it may state the difference and the percentage. Of any amount of the evidence it may state a multiple by a quantity
-// that it names, the rest without an amount that it names, and a rounding that it calls one. And it may count what it lists, and
-// the rest of a tool's total.
+// that it names, the rest without an amount that it names, and a rounding that it calls one. What shipping costs counts as named where the
+// text speaks of shipping, an offer's amounts and percentages where it names the code, and the prices of products that the text or the shopper
+// names may be added up. And it may count what it lists, and the rest of a tool's total.
 // Nothing else is derived: with every sum that can be made, almost any amount would be one.
 type derivation struct {
 	amounts     []claim
@@ -52,7 +53,7 @@ func (d *derivation) learn(c claim) {
 func (d *derivation) learnPostage(s *subjects, words []text.Word) {
 	if slices.ContainsFunc(hitsOf(words), func(h hit) bool { return h.topic == "SHIPPING" }) {
 		for _, amount := range s.postage {
-			d.learn(amount)
+			d.learnOnce(amount)
 		}
 	}
 }
@@ -62,9 +63,20 @@ func (d *derivation) learnOffers(named []*subject) {
 	for _, code := range ofKind(named, kindCode) {
 		for _, offer := range code.fields["offer"] {
 			for _, f := range Read(offer, "").Facts {
-				d.learn(claim{Fact: f, values: f.values()})
+				d.learnOnce(claim{Fact: f, values: f.values()})
 			}
 		}
+	}
+}
+
+// learnOnce takes in an amount or a percentage unless it is known.
+func (d *derivation) learnOnce(c claim) {
+	isKnown := slices.ContainsFunc(d.amounts, func(a claim) bool { return a.currency == c.currency && shareOne(a.values, c.values) })
+	if c.Unit == Percent {
+		isKnown = shareOne(d.percentages, c.values)
+	}
+	if !isKnown {
+		d.learn(c)
 	}
 }
 

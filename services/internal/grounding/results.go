@@ -69,8 +69,8 @@ func (e *Evidence) Read() {
 }
 
 // addAsked adds the things that a person's text names, also by a part of their names.
-func (s *subjects) addAsked(text string) {
-	o := s.outline(text, nil)
+func (s *subjects) addAsked(raw string) {
+	o := s.outline(raw, nil)
 	for i, r := range o.own {
 		s.askedFor = append(append(s.askedFor, r.mentioned...), o.focus[i].products...)
 	}
