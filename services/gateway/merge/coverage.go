@@ -107,6 +107,9 @@ func newSection(query string, a *specialistv1.Answer, read *grounding.Section) s
 	products := titles(a)
 	var titled [][2]int // where the text has these, which may begin with a small letter there
 	lower := strings.ToLower(a.GetText())
+	if len(lower) != len(a.GetText()) { // some small letters are longer
+		lower = a.GetText()
+	}
 	for _, name := range names(a) {
 		isProduct := slices.Contains(products, name)
 		if at := strings.Index(lower, strings.ToLower(name)); isProduct && at >= 0 {

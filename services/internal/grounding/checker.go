@@ -171,6 +171,7 @@ func (k *Checker) judge(first int) Claims {
 
 func (k *Checker) judgeOnce(first int) Claims {
 	var out Claims
+	named := slices.Concat(k.named, k.evidence.subjects.askedFor)
 	for i := range k.stated[first:] {
 		f := &k.stated[first+i]
 		switch {
@@ -181,7 +182,7 @@ func (k *Checker) judgeOnce(first int) Claims {
 			continue
 		case f.made.Verdict == Unsupported && !k.evidence.subjects.swapsPercent(f.claim, f.about):
 			k.learnQuantities()
-			if rule := k.derivation.ruleOf(k.evidence, f.claim, slices.Concat(k.named, k.evidence.subjects.askedFor)); rule != "" && uses(rule) {
+			if rule := k.derivation.ruleOf(k.evidence, f.claim, named); rule != "" && uses(rule) {
 				f.made.Verdict, f.made.Sources = Supported, []Source{{Rule: rule}}
 				k.derivation.learn(f.claim.asAmount(k.evidence.amounts))
 			}

@@ -71,10 +71,10 @@ type hit struct {
 type clause struct {
 	words      []text.Word
 	hits       []hit
-	start, end int  // in the text, in bytes
-	sentence   int  // number of the sentence
-	line       int  // number of the line
-	inBrackets bool // it is opened by a bracket
+	start, end int // in the text, in bytes
+	sentence   int // number of the sentence
+	line       int // number of the line
+	inBrackets bool
 	isQuestion bool // its sentence ends in a question mark
 }
 
@@ -128,7 +128,7 @@ func clausesOf(s string, words []text.Word, titles []string) []clause {
 			sentence, inBrackets = sentence+1, false
 		case separates(gap):
 			add(i)
-			inBrackets = strings.Contains(gap, "(")
+			inBrackets = strings.Contains(gap, "(") || inBrackets && !strings.Contains(gap, ")")
 		case isWordOf(words[i], "BUT"):
 			add(i)
 		}

@@ -22,6 +22,9 @@ type derivation struct {
 	amounts     []claim
 	percentages []int64 // in thousandths of a percent
 	numbers     []int64 // whole ones, which may be quantities
+	pieces      []int64 // those without the unit of a measure or a period
+	postage     []claim // what shipping costs, if the text speaks of it
+	offers      []claim // amounts off by the codes that the text names
 	counts      []int64
 }
 
@@ -46,37 +49,34 @@ func (d *derivation) learn(c claim) {
 		d.percentages = append(d.percentages, c.values[0])
 	case c.IsNumber() && c.values[0]%thousand == 0 && c.values[0] <= maxQuantity*thousand && len(d.numbers) < maxLearned:
 		d.numbers = append(d.numbers, c.values[0]/thousand)
+		if unitOf(c.Fact) == "" {
+			d.pieces = append(d.pieces, c.values[0]/thousand)
+		}
 	}
 }
 
 // learnPostage takes in what shipping costs by the evidence if a text speaks of shipping: "70.40 EUR with delivery".
 func (d *derivation) learnPostage(s *subjects, words []text.Word) {
 	if slices.ContainsFunc(hitsOf(words), func(h hit) bool { return h.topic == "SHIPPING" }) {
-		for _, amount := range s.postage {
-			d.learnOnce(amount)
-		}
+		d.postage = s.postage
 	}
 }
 
-// learnOffers takes in the amounts and percentages of the offers whose codes a text names.
+// learnOffers takes in the amounts and percentages off by the codes that a text names.
 func (d *derivation) learnOffers(named []*subject) {
 	for _, code := range ofKind(named, kindCode) {
 		for _, offer := range code.fields["offer"] {
 			for _, f := range Read(offer, "").Facts {
-				d.learnOnce(claim{Fact: f, values: f.values()})
+				off := claim{Fact: f, values: f.values()}
+				switch {
+				case len(off.values) == 0 || limitWords[f.Left] > 0: // 10 EUR off from 100 EUR
+				case f.Unit == Percent && !slices.Contains(d.percentages, off.values[0]):
+					d.learn(off)
+				case f.currency != "" && len(d.offers) < maxLearned:
+					d.offers = append(d.offers, off)
+				}
 			}
 		}
-	}
-}
-
-// learnOnce takes in an amount or a percentage unless it is known.
-func (d *derivation) learnOnce(c claim) {
-	isKnown := slices.ContainsFunc(d.amounts, func(a claim) bool { return a.currency == c.currency && shareOne(a.values, c.values) })
-	if c.Unit == Percent {
-		isKnown = shareOne(d.percentages, c.values)
-	}
-	if !isKnown {
-		d.learn(c)
 	}
 }
 
@@ -91,7 +91,7 @@ func (d *derivation) yieldsCount(e *Evidence, c claim) bool {
 
 // without returns the derivation without the amounts that a claim states.
 func (d *derivation) without(c claim) *derivation {
-	rest := &derivation{percentages: d.percentages, numbers: d.numbers}
+	rest := &derivation{percentages: d.percentages, numbers: d.numbers, pieces: d.pieces, postage: d.postage, offers: d.offers}
 	for _, a := range d.amounts {
 		if !shareOne(a.values, c.values) {
 			rest.amounts = append(rest.amounts, a)
@@ -106,8 +106,39 @@ func (d *derivation) yields(evidence []claim, c claim) bool {
 }
 
 // yieldsAmount reports whether a claim is an amount that can be derived from others, or from two that follow each other in the
-// evidence.
+// evidence, also with postage or less what a code takes off.
 func (d *derivation) yieldsAmount(evidence []claim, c claim) bool {
+	return d.yieldsOwn(evidence, c) || d.isWithExtra(c, func(rest claim) bool { return d.yieldsOwn(evidence, rest) })
+}
+
+// isWithExtra reports whether a claim is an amount of the text, or one of which something is true, with postage or less what a code takes off.
+func (d *derivation) isWithExtra(c claim, is func(claim) bool) bool {
+	isBut := func(sign int64) func(claim) bool {
+		return func(extra claim) bool {
+			rest, ok := c.plus(sign, extra)
+			return ok && (slices.ContainsFunc(d.amounts, func(own claim) bool { return shareOne(own.values, rest.values) }) || is(rest))
+		}
+	}
+	return slices.ContainsFunc(d.postage, isBut(-1)) || slices.ContainsFunc(d.offers, isBut(1))
+}
+
+// mayBeAmount reports whether a claim is an amount, or a bare number, which may be one: "44 EUR, the other one 8 more".
+func (c claim) mayBeAmount() bool {
+	return c.currency != "" || c.Unit != Percent && unitOf(c.Fact) == ""
+}
+
+// plus returns a claim with an amount added or taken away. ok is false if nothing is left, or the currencies differ.
+func (c claim) plus(sign int64, a claim) (sum claim, ok bool) {
+	if c.currency == "" || len(c.values) == 0 || len(a.values) == 0 || !sameCurrency(c.currency, a.currency) {
+		return claim{}, false
+	}
+	sum = c
+	sum.values = []int64{c.values[0] + sign*a.values[0]}
+	return sum, sum.values[0] > 0
+}
+
+// yieldsOwn is yieldsAmount without postage and codes.
+func (d *derivation) yieldsOwn(evidence []claim, c claim) bool {
 	if c.currency == "" {
 		return false
 	}
@@ -183,7 +214,7 @@ func (d *derivation) yieldsFrom(e *Evidence, c claim) bool {
 	})
 }
 
-// yieldsPercentage reports whether a claim is by how many percent an amount is less than another, rounded to its digits.
+// yieldsPercentage reports whether a claim is by how many percent an amount is less than another, to whole percent or tenths.
 func (d *derivation) yieldsPercentage(evidence []claim, c claim) bool {
 	if c.Unit != Percent {
 		return false
@@ -278,9 +309,12 @@ func (e *Evidence) isBeyondLimit(c claim) bool {
 	return false
 }
 
-// isOfSubjects reports whether a claim is the sum of the prices of the products that the text names, or of the totals of its orders or of
-// all, or the difference of two of them.
+// isOfSubjects reports whether a claim is the sum of the prices of products that are named, all or up to maxSummed, or of the totals of orders
+// that are or of all, or the difference of two if there are no more.
 func (s *subjects) isOfSubjects(c claim, named []*subject) bool {
+	if !c.mayBeAmount() {
+		return false
+	}
 	for _, of := range []struct {
 		field property
 		list  []*subject
@@ -305,6 +339,9 @@ func (s *subjects) isOfSubjects(c claim, named []*subject) bool {
 // isWithSubjects reports whether a claim is an amount of the text with the price of a product that it names, or less what a code that it
 // names saves.
 func (d *derivation) isWithSubjects(c claim, named []*subject) bool {
+	if !c.mayBeAmount() {
+		return false
+	}
 	for _, n := range named {
 		property, sign := property("price"), int64(1)
 		if n.kind == kindCode {
@@ -312,7 +349,7 @@ func (d *derivation) isWithSubjects(c claim, named []*subject) bool {
 		}
 		v, currency, ok := n.valueOf(property)
 		if ok && (n.kind == kindCode || n.kind == kindProduct) && sameCurrency(currency, c.currency) && slices.ContainsFunc(c.values, func(total int64) bool {
-			return slices.ContainsFunc(d.amounts, func(a claim) bool { return slices.Contains(a.values, total-sign*v.least) })
+			return slices.ContainsFunc(slices.Concat(d.amounts, d.postage), func(a claim) bool { return slices.Contains(a.values, total-sign*v.least) })
 		}) {
 			return true
 		}
@@ -436,7 +473,7 @@ func (d *derivation) multipliesMeasure(c claim, evidence []Fact) bool {
 	unit := measures[c.Unit]
 	return unit != "" && len(c.others) == 0 && slices.ContainsFunc(evidence, func(f Fact) bool {
 		return measures[f.Unit] == unit && slices.ContainsFunc(f.values(), func(one int64) bool {
-			return slices.ContainsFunc(d.numbers, func(n int64) bool { return n > 1 && slices.Contains(c.values, n*one) })
+			return slices.ContainsFunc(d.pieces, func(n int64) bool { return n > 1 && slices.Contains(c.values, n*one) })
 		})
 	})
 }

@@ -89,6 +89,8 @@ func TestAnswersDeriveAsPeopleDo(t *testing.T) {
 		"2 Varn Orbs weigh 27.8 kg.":                                                                              1,
 		"The Varn Glow is 62.8 % less than the Varn Orb: 129.90 EUR, not 349.00 EUR.":                             0,
 		"The Varn Glow is 62.1 % less than the Varn Orb: 129.90 EUR, not 349.00 EUR.":                             1,
+		"The Varn Orb and the Varn Dusk with delivery are 872.90 EUR.":                                            0,
+		"The Varn Orb and the Varn Dusk with delivery are 863.10 EUR.":                                            1,
 		"The Varn Orb weighs about 17 kg.":                                                                        1,
 	} {
 		var e Evidence
@@ -177,6 +179,7 @@ func TestMeant(t *testing.T) {
 func TestCheckReadsUnits(t *testing.T) {
 	checkRejected(t, `{"product_id":"W-1","title":"Meadow wax","price":"7.90 EUR","details":"melts at 54 °C; pump 3 W; dries in 45 min; wind from 6 km/h; block 50 g"}`, map[string]int{
 		"Alles 50-g-Blöcke.":                  0,
+		"The wax weighs 60 g.":                1,
 		"Alles 60-g-Blöcke.":                  1,
 		"Meadow wax melts at 54 °C.":          0,
 		"Meadow wax melts at 54 °F.":          1,

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/quartet-commerce/quartet/services/internal/text"
 )
@@ -85,7 +86,8 @@ func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 		return RuleConversion
 	case isDayOf(c, e.set.has), isDaysBetween(c, e.facts):
 		return RuleDay
-	case d.yieldsAmount(e.amounts, c), isDifference(c, e.facts), e.subjects.isOfSubjects(c, named), d.isWithSubjects(c, named), d.isWithCart(e, c, named), e.isBeyondLimit(c):
+	case d.yieldsAmount(e.amounts, c), isDifference(c, e.facts), d.isOfNamed(e, c, named), e.isBeyondLimit(c),
+		d.isWithExtra(c, func(rest claim) bool { return d.isOfNamed(e, rest, named) }):
 		return RuleAmount
 	case d.yieldsPercentage(e.amounts, c):
 		return RulePercentage
@@ -95,11 +97,18 @@ func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 	return ""
 }
 
-// asAmount returns a number that is written like an amount or added up, without a currency, as one in that of the evidence: "49,00 and 15
-// + 16 = 31 EUR".
+// isOfNamed reports whether a claim follows from the prices of what is named and from the cart.
+func (d *derivation) isOfNamed(e *Evidence, c claim, named []*subject) bool {
+	return e.subjects.isOfSubjects(c, named) || d.isWithSubjects(c, named) || d.isWithCart(e, c, named)
+}
+
+// asAmount returns a number that is written like an amount or added up, without a currency, as one in that of the evidence: "49,00", and
+// "15 + 16 = 31 EUR".
 func (c claim) asAmount(amounts []claim) claim {
 	digits := len(c.text) - 1 - strings.LastIndexAny(c.text, ".,")
-	if c.currency == "" && unitOf(c.Fact) == "" && c.Unit != Percent && c.IsNumber() && (digits == 2 && digits < len(c.text)-1 || c.isSummand) && len(amounts) > 0 {
+	isDay := slices.ContainsFunc(c.readings, func(reading []key) bool { return reading[0].kind == day })
+	isPlain := c.Unit == "" || isStopWord(text.Fold(c.Unit)) || c.isSummand
+	if c.currency == "" && c.Unit != Percent && unitOf(c.Fact) == "" && isPlain && !isDay && c.IsNumber() && (digits == 2 && digits < len(c.text)-1 || c.isSummand) && len(amounts) > 0 {
 		c.currency = amounts[0].currency
 	}
 	return c
@@ -194,9 +203,26 @@ func (t Text) claims(units map[string]bool) []claim {
 // claim returns a fact of the text as a claim.
 func (t Text) claim(f Fact) claim {
 	before, after := strings.TrimRight(t.raw[:f.Start], spaces+"*"), strings.TrimLeft(t.raw[f.End:], spaces+"*")
-	isFactor := strings.HasPrefix(after, "×") || strings.HasPrefix(after, "x ")
-	isBeside := before != "" && strings.ContainsAny(before[len(before)-1:], "+=") || after != "" && strings.ContainsAny(after[:1], "+=")
-	return claim{Fact: f, text: t.raw[f.Start:f.End], values: f.values(), isSummand: isBeside && !isFactor}
+	isFactor := strings.HasPrefix(after, "×") || strings.HasPrefix(after, "x ") || strings.HasSuffix(before, "×") || strings.HasSuffix(before, " x")
+	return claim{Fact: f, text: t.raw[f.Start:f.End], values: f.values(), isSummand: !isFactor && (addsTo(after) || isAddedTo(before))}
+}
+
+// addsTo reports whether a text begins with a sign of addition or equality and a number or an amount behind it: "100+ reviews" adds nothing.
+func addsTo(after string) bool {
+	if after == "" || !strings.ContainsAny(after[:1], "+=") {
+		return false
+	}
+	next, _ := utf8.DecodeRuneInString(strings.TrimLeft(after[1:], spaces+"*"))
+	return unicode.IsDigit(next) || unicode.Is(unicode.Sc, next)
+}
+
+// isAddedTo reports whether a text ends in such a sign and has a number or an amount before it.
+func isAddedTo(before string) bool {
+	if before == "" || !strings.ContainsAny(before[len(before)-1:], "+=") {
+		return false
+	}
+	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(before[:len(before)-1], spaces+"*"))
+	return unicode.IsDigit(last) || unicode.Is(unicode.Sc, last)
 }
 
 // made returns the claim with a verdict.

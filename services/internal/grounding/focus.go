@@ -41,6 +41,7 @@ func (s *subjects) focusOf(raw string, clauses []clause, before []*subject) []fo
 		return out
 	}
 	end := 0
+	var inside []*subject // those that the text is about in brackets, behind which it goes on about those before
 	for i := range clauses {
 		c := &clauses[i]
 		if gap := raw[end:c.start]; strings.Contains(gap, "\n\n") || strings.Contains(gap, "\n") && isTableRow(raw, c.start) {
@@ -51,19 +52,28 @@ func (s *subjects) focusOf(raw string, clauses []clause, before []*subject) []fo
 		if len(meant) == 0 && i+1 < len(clauses) && clauses[i+1].inBrackets && !c.inBrackets {
 			meant = s.meant(raw, &clauses[i+1]) // 24.90 EUR (Chalk pouch)
 		}
+		if !c.inBrackets {
+			inside = nil
+		}
+		from := before
+		if inside != nil {
+			from = inside
+		}
 		isOther := slices.ContainsFunc([]string{"COMPARE", "BOTH", "OTHER", "REST"}, c.has) || len(comparisonsOf(c.words)) > 0
-		about := before
+		about := from
 		switch {
 		case isOther:
 			about = meant
 		case len(meant) > 0:
-			about = narrowed(meant, before)
+			about = narrowed(meant, from)
 		case hasUnknownModel(raw, c):
 			about = nil
 		}
 		out[i] = focus{about, len(meant) > 0}
-		isInside := i > 0 && c.inBrackets // behind the bracket, the text goes on
-		if isEnd := i+1 == len(clauses) || !clauses[i+1].inBrackets; !isInside && (!isEnd || !isAside(c)) {
+		switch isEnd := i+1 == len(clauses) || !clauses[i+1].inBrackets; {
+		case c.inBrackets && i > 0:
+			inside = about
+		case !isEnd || !isAside(c):
 			before = about
 		}
 	}

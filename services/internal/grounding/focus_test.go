@@ -17,6 +17,9 @@ func TestAClauseIsAboutTheProductThatItsWordsFit(t *testing.T) {
 	checkRejected(t, siblings, map[string]int{
 		"The Brell spring is 6.40 EUR in 8 mm and 7.15 EUR in 14 mm.":                       0,
 		"There are two Brell springs: the 8 mm one is 6.40 EUR, the 14 mm one is 7.15 EUR.": 0,
+		"The suit in M (or the Azur glaze, 18.20 EUR) is 94.00 EUR.":                        0,
+		"The 8 mm spring (the 14 mm one is 7.15 EUR) costs 6.40 EUR.":                       0,
+		"The 8 mm spring (the 14 mm one is 6.40 EUR) costs 7.15 EUR.":                       2,
 		"There are two Brell springs: the 8 mm one is 7.15 EUR, the 14 mm one is 6.40 EUR.": 2,
 		"Take the 14 mm spring; unlike the 8 mm one, it costs 7.15 EUR.":                    0,
 		"The spring of 8 mm is 7.15 EUR.":                                                   1,

@@ -21,7 +21,7 @@
 // its words fit without a whole name (focus.go). A value that the evidence has of another product, order, code or passage only is
 // contradicted. So is what a clause asserts or denies against the evidence by the phrases of topics.txt: stock, an order's status, what is
 // possible, free or valid; and a clause that reverses one of the evidence (statements.go). What the speaker promises is unsupported, and so
-// is a name that the evidence does not have, beside the price of a product (names.go). Comparisons such as "cheaper" and "the lightest" are
+// is a name that the evidence does not have (names.go). Comparisons such as "cheaper" and "the lightest" are
 // checked against prices and measures (comparisons.go), and numbers of pieces against the stock (stock.go). What cannot be compared is
 // undecided. The package knows nothing of services and models, and must not import a service.
 package grounding

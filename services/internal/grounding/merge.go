@@ -306,6 +306,9 @@ func (e *MergeEvidence) Check(s string, known Claims) Claims {
 	var all Claims
 	var said derivation
 	t := e.Read(s)
+	if e.subjects != nil {
+		said.learnPostage(e.subjects(), text.Words(s))
+	}
 	for _, c := range t.claims(nil) {
 		if len(all) == MaxChecked {
 			break

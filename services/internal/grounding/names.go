@@ -125,7 +125,8 @@ const (
 )
 
 // isAlike reports whether two folded words are different names that are alike, such as "Muirfield" and "Muirhead": they have some letters in
-// common at their beginnings and ends, and more than two fifths of the longer one. One with an ending is the same name.
+// common at their beginnings and ends, and more than two fifths of the longer one. With another short ending, or a letter more, they are forms
+// of one word.
 func isAlike(a, b string) bool {
 	if strings.HasPrefix(a, b) || strings.HasPrefix(b, a) {
 		return false
@@ -138,7 +139,7 @@ func isAlike(a, b string) bool {
 	for end < short-begin && a[len(a)-1-end] == b[len(b)-1-end] {
 		end++
 	}
-	isForm := begin >= alike && long-begin <= maxEnding || begin+end >= long-1 // "batteries" and "battery", "Maschine" and "machine"
+	isForm := begin >= alike && long-begin <= maxEnding || begin+end >= short && long-short == 1 // "batteries" and "battery", "Maschine" and "machine"
 	return begin+end >= alike && 5*(begin+end) > 2*long && !isForm
 }
 

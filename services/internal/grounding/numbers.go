@@ -333,7 +333,7 @@ func small(digits string, limit int) int {
 var currencies = map[string]string{
 	"€": "EUR", "£": "GBP", "¥": "¥", "$": "$", "₹": "INR", "₺": "TRY", "₩": "KRW", "₽": "RUB", "zł": "PLN", "kč": "CZK",
 	"euro": "EUR", "euros": "EUR", "dollar": "$", "dollars": "$", "dólar": "$", "dólares": "$",
-	"franken": "CHF", "francs": "CHF", "pesos": "$",
+	"franken": "CHF", "franc": "CHF", "francs": "CHF", "peso": "$", "pesos": "$",
 	"eur": "EUR", "gbp": "GBP", "usd": "USD", "cad": "CAD", "aud": "AUD", "nzd": "NZD", "mxn": "MXN", "chf": "CHF", "jpy": "JPY",
 	"cny": "CNY", "inr": "INR", "krw": "KRW", "pln": "PLN", "czk": "CZK", "sek": "SEK", "nok": "NOK", "dkk": "DKK",
 	"huf": "HUF", "ron": "RON", "brl": "BRL",

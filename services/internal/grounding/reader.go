@@ -129,7 +129,7 @@ func (r *reader) dayInWords(t token, n int) int {
 	}
 	behind := r.next(r.at, "")
 	isBehind := r.at > 0 && r.next(r.at-1, "") != "" && daysBefore[r.tokens[r.at-1].compact()] > 0
-	if behind == "of" || behind == "de" || isBehind && standaloneMonths[behind] > 0 {
+	if behind == "of" || behind == "de" || isBehind && monthOf[behind] > 0 && shortMonths[behind] == 0 {
 		return day
 	}
 	return 0

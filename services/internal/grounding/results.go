@@ -43,7 +43,6 @@ func (e *Evidence) Read() {
 	for _, s := range e.texts {
 		t := Read(s, "")
 		e.add(place{text: s}, t)
-		e.subjects.addAsked(s)
 		e.subjects.common.Add(t)
 		for _, w := range text.Words(s) {
 			if isContent(w.Text) {
@@ -66,13 +65,24 @@ func (e *Evidence) Read() {
 			e.subjects.titles = append(e.subjects.titles, s.name)
 		}
 	}
+	for _, s := range e.texts {
+		e.subjects.addAsked(s)
+	}
 }
 
-// addAsked adds the things that a person's text names, also by a part of their names.
+// addAsked adds the things that a person's text names, or means by a part of a name that only one has.
 func (s *subjects) addAsked(raw string) {
 	o := s.outline(raw, nil)
+	add := func(of *subject) {
+		if of != nil && !slices.Contains(s.askedFor, of) {
+			s.askedFor = append(s.askedFor, of)
+		}
+	}
 	for i, r := range o.own {
-		s.askedFor = append(append(s.askedFor, r.mentioned...), o.focus[i].products...)
+		for _, of := range r.mentioned {
+			add(of)
+		}
+		add(o.focus[i].own())
 	}
 }
 

@@ -528,7 +528,7 @@ func (s *subjects) read(o outline, first int, sentence []clause, before []*subje
 	for label, p := range said.likely {
 		v := Undecided
 		switch a, isAssertion := meanings[label]; {
-		case label == "out_of_stock" && slices.ContainsFunc(sentence, func(c clause) bool { return isNamedOption(said.about, c.words) }):
+		case label == "out_of_stock" && slices.ContainsFunc(sentence, func(c clause) bool { return isNamedOption(o.raw, said.about, c.words) }):
 		case label == "cannot_return" && sentenceHas(o.clauses, first, "ONLY"): // of all but unused goods
 		case label == "can_return" && (sentenceHas(o.clauses, first, "ONLY") || sentenceHas(o.clauses, first, "IF")) && !s.cannotReturn(said.about): // of sealed goods
 		case label == "cheaper" && len(said.products) == 2:

@@ -66,11 +66,16 @@ func assertionsOf(o outline) []assertion {
 			}
 			out = append(out, assertion{
 				topic: topic, denied: denied, about: about.named, qualifiers: qualifiersOf(o, i),
-				conditional: isConditional || sentenceHas(clauses, i, "LIMIT") || topic == "free" && c.hasValue(), start: c.start, end: c.end,
+				conditional: isConditional || sentenceHas(clauses, i, "LIMIT") || topic == "free" && o.givesAmount(c), start: c.start, end: c.end,
 			})
 		}
 	}
 	return out
+}
+
+// givesAmount reports whether a clause has a number with a currency.
+func (o outline) givesAmount(c *clause) bool {
+	return slices.ContainsFunc(c.words, func(w text.Word) bool { return hasDigit(w) && isAmount(o.raw, w.Start, w.End) })
 }
 
 // maxAside is how many words a clause such as "free of charge" has that is about the thing before it.
@@ -509,7 +514,7 @@ func (s *subjects) addStatements(o outline, about []*subject) {
 		switch {
 		case o.clauses[i].has("free") && o.clauses[i].has("LIMIT"):
 			s.freeFrom = append(s.freeFrom, amount)
-		case sentenceHas(o.clauses, i, "SHIPPING"):
+		case sentenceHas(o.clauses, i, "SHIPPING") && limitWords[f.Left] == 0 && o.refs[i].of(kindProduct) == nil && o.refs[i].of(kindOrder) == nil:
 			s.postage = append(s.postage, amount)
 		}
 	}
@@ -739,7 +744,7 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 	readings := s.readings(o, before)
 	for _, a := range append(assertionsOf(o), s.attributesOf(o)...) {
 		v := s.judge(a)
-		isOption := a.topic == "stock" && a.denied && isNamedOption(a.about, o.clauses[o.clauseAt(a.start)].words)
+		isOption := a.topic == "stock" && a.denied && isNamedOption(o.raw, a.about, o.clauses[o.clauseAt(a.start)].words)
 		if isOption || a.topic == "free" && s.isFree(o.amounts) {
 			v = Undecided
 		}

@@ -51,7 +51,7 @@ func (s *subjects) miscounts(o outline, clause int, language string, before []*s
 	}
 	raw, stocks := o.raw[c.start:c.end], of.piecesOf(c)
 	for _, f := range Read(raw, language).Facts {
-		if n, ok := f.pieces(); ok && len(stocks) > 0 && !slices.Contains(stocks, n) && !of.facts.Has(f) && !of.isNamedBy(raw[f.Start:f.End]) && !s.isAsked(raw[f.Start:f.End]) {
+		if n, ok := f.pieces(); ok && len(stocks) > 0 && !slices.Contains(stocks, n) && !(len(of.options) > 0 && of.facts.Has(f)) && !of.isNamedBy(raw[f.Start:f.End]) && !s.isAsked(raw[f.Start:f.End]) {
 			return of
 		}
 	}
@@ -84,10 +84,14 @@ func (s *subject) piecesOf(c *clause) []int64 {
 }
 
 // isNamedOption reports whether words name a way in which one of some products comes, such as a colour, and only the stock of all ways is known:
-// this one may be sold out.
-func isNamedOption(about []*subject, words []text.Word) bool {
+// this one may be sold out. A size of one letter is a capital.
+func isNamedOption(raw string, about []*subject, words []text.Word) bool {
 	return slices.ContainsFunc(about, func(p *subject) bool {
-		return slices.ContainsFunc(words, func(w text.Word) bool { return slices.Contains(p.options, w.Text) })
+		return len(p.variants) == 0 && slices.ContainsFunc(words, func(w text.Word) bool {
+			isSize := len(w.Text) == 1 && isCapital(raw[w.Start:]) && !strings.HasPrefix(raw[w.End:], "'") && !strings.HasPrefix(raw[w.End:], "’")
+			isWord := len(w.Text) > 1 && !isStopWord(w.Text) && !slices.Contains(p.words, nameWord(w.Text))
+			return (isSize || isWord) && slices.Contains(p.options, w.Text)
+		})
 	})
 }
 

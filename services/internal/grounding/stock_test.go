@@ -25,6 +25,7 @@ func TestCheckComparesPiecesItemsAndTotals(t *testing.T) {
 		"Of the Olm Boots only 42 is available.":                  0,
 		"Of the Olm Boots only 5 are available.":                  1,
 		"The Olm Boots are sold out in 42.":                       0,
+		"The Varn Kettle is sold out in red.":                     1,
 		"The Olm Boots are sold out.":                             1,
 		"The Olm Press works at 9 bar.":                           0,
 		"The Olm Press works at 15 bar.":                          1,

@@ -362,7 +362,7 @@ func (s *subjects) outline(raw string, before []*subject) outline {
 // lastMain returns the last clause before one in its sentence that goes on behind it: not in brackets, unless the clause is there too.
 func lastMain(clauses []clause, i int) int {
 	for k := i - 1; k >= 0 && clauses[k].sentence == clauses[i].sentence; k-- {
-		if !clauses[k].inBrackets || clauses[i].inBrackets || k == 0 {
+		if !clauses[k].inBrackets || clauses[i].inBrackets {
 			return k
 		}
 	}

@@ -103,7 +103,7 @@ var ordinalDays = func() map[string]int {
 }()
 
 // daysBefore are the words before the day of a month in words, in German and French.
-var daysBefore = positions([]string{"am vom zum dem den le du au jusqu'au"})
+var daysBefore = positions([]string{"am vom zum dem den le du au"})
 
 // positions maps each word to its place in its line, from 1.
 func positions(lines []string) map[string]int {
