@@ -116,7 +116,7 @@ func (d *derivation) isWithExtra(c claim, is func(claim) bool) bool {
 	isBut := func(sign int64) func(claim) bool {
 		return func(extra claim) bool {
 			rest, ok := c.plus(sign, extra)
-			return ok && (slices.ContainsFunc(d.amounts, func(own claim) bool { return shareOne(own.values, rest.values) }) || is(rest))
+			return ok && !shareOne(rest.values, extra.values) && (slices.ContainsFunc(d.amounts, func(own claim) bool { return shareOne(own.values, rest.values) }) || is(rest))
 		}
 	}
 	return slices.ContainsFunc(d.postage, isBut(-1)) || slices.ContainsFunc(d.offers, isBut(1))

@@ -240,9 +240,6 @@ func (e *MergeEvidence) unsupportedFacts(t, before Text) Claims {
 	for _, f := range before.Facts { // "Together they are 100 EUR."
 		said.learn(claim{Fact: f, values: f.values()})
 	}
-	if e.subjects != nil && len(open) > 0 {
-		said.learnPostage(e.subjects(), text.Words(t.raw))
-	}
 	open = slices.DeleteFunc(open, func(c claim) bool {
 		if t.statesNothing(c.Fact) {
 			said.learn(c)
@@ -306,9 +303,6 @@ func (e *MergeEvidence) Check(s string, known Claims) Claims {
 	var all Claims
 	var said derivation
 	t := e.Read(s)
-	if e.subjects != nil {
-		said.learnPostage(e.subjects(), text.Words(s))
-	}
 	for _, c := range t.claims(nil) {
 		if len(all) == MaxChecked {
 			break
