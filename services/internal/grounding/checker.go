@@ -90,7 +90,7 @@ func (k *Checker) Add(sentence string) Claims {
 		}
 		k.stated = append(k.stated, f)
 	}
-	k.derivation.learnPostage(&e.subjects, outline.words)
+	k.derivation.learnPostage(&e.subjects, outline)
 	_, lines, _ := strings.Cut(s, "\n")
 	for l := range strings.Lines(lines) {
 		if IsItem(strings.TrimLeft(l, " \t"), ".)") {

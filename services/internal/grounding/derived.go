@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // derivation is what derived amounts may come from: the supported claims of an answer. An answer may state, of the amounts
@@ -56,8 +54,8 @@ func (d *derivation) learn(c claim) {
 }
 
 // learnPostage takes in what shipping costs by the evidence if a text speaks of shipping: "70.40 EUR with delivery".
-func (d *derivation) learnPostage(s *subjects, words []text.Word) {
-	if slices.ContainsFunc(hitsOf(words), func(h hit) bool { return h.topic == "SHIPPING" }) {
+func (d *derivation) learnPostage(s *subjects, o outline) {
+	if o.has("SHIPPING") {
 		d.postage = s.postage
 	}
 }

@@ -147,9 +147,8 @@ func (f Fact) holds(known func(key) bool) bool {
 	return len(f.parts) > 0 && all(f.parts, known)
 }
 
-// all reports whether something is true of all elements.
-func all[T any](elements []T, is func(T) bool) bool {
-	return !slices.ContainsFunc(elements, func(e T) bool { return !is(e) })
+func all(keys []key, known func(key) bool) bool {
+	return !slices.ContainsFunc(keys, func(k key) bool { return !known(k) })
 }
 
 // Set is what some texts say. The zero value says nothing and is ready. Several goroutines may call Has, but none beside

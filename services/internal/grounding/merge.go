@@ -138,13 +138,13 @@ func (e *MergeEvidence) Prepare() {
 func (s *subjects) addAnswer(raw string, facts []Fact) {
 	o := s.outline(raw, nil)
 	for _, f := range facts {
-		c, r := o.at(f.Start)
+		_, r := o.at(f.Start)
 		if len(r.named) == 0 {
 			s.common.AddFacts(f)
 		}
 		named := r.named
-		if f.currency == "" && o.standsBeforeNames(c, f.Start) {
-			named = o.namedIn(c.sentence)
+		if f.currency == "" && o.standsBeforeNames(f.Start) {
+			named = o.namedIn(f.Start)
 		}
 		for _, n := range named {
 			n.facts.AddFacts(f)
@@ -154,16 +154,13 @@ func (s *subjects) addAnswer(raw string, facts []Fact) {
 	s.addLikely(o)
 }
 
-// standsBeforeNames reports whether a byte of a clause is before all names of its sentence, where a value may be of all of them: "down to
-// -10 °C go the first and the second".
-func (o outline) standsBeforeNames(c *clause, offset int) bool {
-	for i := range o.clauses {
-		of := &o.clauses[i]
-		if of.sentence != c.sentence || of.start > offset {
-			continue
-		}
+// standsBeforeNames reports whether a byte is before all names of its sentence, where a value may be of all of them: "down to -10 °C go the
+// first and the second".
+func (o outline) standsBeforeNames(offset int) bool {
+	clause := o.clauseAt(offset)
+	for i := clause; i >= 0 && o.clauses[i].sentence == o.clauses[clause].sentence; i-- {
 		for _, n := range o.own[i].named {
-			if slices.ContainsFunc(of.words, func(w text.Word) bool { return w.Start < offset && slices.Contains(n.words, nameWord(w.Text)) }) {
+			if slices.ContainsFunc(o.clauses[i].words, func(w text.Word) bool { return w.Start < offset && slices.Contains(n.words, nameWord(w.Text)) }) {
 				return false
 			}
 		}
@@ -171,13 +168,12 @@ func (o outline) standsBeforeNames(c *clause, offset int) bool {
 	return true
 }
 
-// namedIn returns the subjects that a sentence names.
-func (o outline) namedIn(sentence int) []*subject {
+// namedIn returns the subjects that the sentence of a byte names from there on.
+func (o outline) namedIn(offset int) []*subject {
 	var out []*subject
-	for i, c := range o.clauses {
-		if c.sentence == sentence {
-			out = append(out, o.own[i].named...)
-		}
+	first := max(o.clauseAt(offset), 0)
+	for i := first; i < len(o.clauses) && o.clauses[i].sentence == o.clauses[first].sentence; i++ {
+		out = append(out, o.own[i].named...)
 	}
 	return out
 }

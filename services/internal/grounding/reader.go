@@ -87,8 +87,9 @@ func (r *reader) word(t token) {
 			r.out.words = append(r.out.words, codeKey(a.text))
 		}
 	}
-	n, isNumeral := r.numeral(t)
-	if day := r.dayInWords(t, n); day > 0 && r.monthBehind(day) {
+	spelled := r.spelled(t)
+	n, isNumeral := r.numerals[spelled]
+	if day := r.dayInWords(spelled, n); day > 0 && r.monthBehind(day) {
 		return
 	}
 	m, d := 0, 0
@@ -120,10 +121,10 @@ func (r *reader) word(t token) {
 	r.at++
 }
 
-// dayInWords returns the day of a month that a word may count: with "of" behind it, or behind one of daysBefore: "the fourth of March", "am vierten
+// dayInWords returns the day of a month that a word, or the number that it is, may count: with "of" behind it, or behind one of daysBefore: "the fourth of March", "am vierten
 // März". "Three June orders" have none.
-func (r *reader) dayInWords(t token, n int) int {
-	day := cmp.Or(ordinalDays[strings.ToLower(r.text[t.start():t.end()])], n)
+func (r *reader) dayInWords(word string, n int) int {
+	day := cmp.Or(ordinalDays[word], n)
 	if day == 0 {
 		return 0
 	}
@@ -135,14 +136,12 @@ func (r *reader) dayInWords(t token, n int) int {
 	return 0
 }
 
-// numeral returns the number that a word is in the text's language.
-func (r *reader) numeral(t token) (n int, ok bool) {
-	word := t.atoms[0].text
+// spelled returns a word in small letters, with its hyphens.
+func (r *reader) spelled(t token) string {
 	if len(t.atoms) > 1 {
-		word = strings.ToLower(r.text[t.start():t.end()]) // with its hyphens
+		return strings.ToLower(r.text[t.start():t.end()])
 	}
-	n, ok = r.numerals[word]
-	return n, ok
+	return t.atoms[0].text
 }
 
 // weekdayNamed returns the weekday that a word names, also by its plural, or 0.
@@ -369,10 +368,10 @@ func (r *reader) unit(i int) (unit string, end int) {
 		unit, _ = r.unit(i + len(word) + 1)
 		return unit, 0
 	}
-	switch mark := r.next(i+1, "/"); {
+	switch {
 	case sign == '°':
 		word = "°" + r.next(i, "° ")
-	case word == "km" && mark == "h":
+	case word == "km" && r.next(i+1, "/") == "h":
 		word = "km/h"
 	}
 	if runes := []rune(word); len(runes) > 4 {

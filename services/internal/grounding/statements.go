@@ -499,7 +499,7 @@ func (s *subjects) addStatements(o outline, about []*subject) {
 			}
 		}
 	}
-	if !slices.ContainsFunc(o.clauses, func(c clause) bool { return c.has("SHIPPING") }) {
+	if !o.has("SHIPPING") {
 		return
 	}
 	for _, f := range Read(o.raw, "").Facts {

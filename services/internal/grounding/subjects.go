@@ -302,6 +302,11 @@ type outline struct {
 	amounts []claim     // that the text has
 }
 
+// has reports whether a clause has a phrase of a topic.
+func (o outline) has(topic string) bool {
+	return slices.ContainsFunc(o.clauses, func(c clause) bool { return c.has(topic) })
+}
+
 // clauseAt returns the number of the clause at a byte of the text, or -1.
 func (o outline) clauseAt(offset int) int {
 	i, found := slices.BinarySearchFunc(o.clauses, offset, func(c clause, at int) int { return c.start - at })

@@ -93,6 +93,9 @@ func BenchmarkSearch(b *testing.B) {
 		for err = read(n, "", nil, 0); err != nil && time.Since(begun) < fillTime; err = read(n, "", nil, 0) {
 			b.Logf("the fill goes on after %v", err)
 		}
+		if err != nil {
+			b.Fatal(err)
+		}
 		b.Logf("%d products are written after %v, with %v of the server's processor time and %v of the replica's", n,
 			time.Since(begun).Round(time.Second), nodes.Node(0).ProcessorTime()-server, processorTime()-replica)
 	}
