@@ -36,27 +36,30 @@ func TestWithTheVerdictsOfAStrongModel(t *testing.T) {
 		}
 		return f
 	}
-	unread, err := Read(open("shops-unread.jsonl"))
-	if err != nil {
-		t.Fatal(err)
+	sets := map[string][]Case{}
+	for _, name := range []string{"shops-unread", "styles-unread", "honest-unread"} {
+		cases, err := Read(open(name + ".jsonl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sets[name] = cases
 	}
-	var public []Case
 	for _, name := range []string{"answers", "honest", "corrupted"} {
 		cases, err := Read(publicdata.Open(t, "grounding/"+name+".jsonl"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		public = append(public, cases...)
+		sets["public"] = append(sets["public"], cases...)
 	}
 	for _, set := range []struct {
 		name            string
-		cases           []Case
 		missed, flagged int // answers and merges
-	}{{"shops-unread", unread, 0, 1}, {"public", public, 0, 1}} {
-		r := Measure(t.Context(), set.cases, read(open("judged-"+set.name+".jsonl")))
+	}{{"shops-unread", 0, 1}, {"styles-unread", 0, 2}, {"honest-unread", 0, 3}, {"public", 0, 1}} {
+		cases := sets[set.name]
+		r := Measure(t.Context(), cases, read(open("judged-"+set.name+".jsonl")))
 		t.Logf("%s: %d of %d caught; %d of %d answers flagged, %d of %d merges harmed", set.name, r.Caught.N, r.Caught.Of, r.Flagged.N, r.Flagged.Of, r.Harmed.N, r.Harmed.Of)
-		if r.Judged != len(set.cases) || r.Caught.Of-r.Caught.N > set.missed || r.Flagged.N+r.Harmed.N > set.flagged {
-			t.Errorf("%s: want at most %d missed and %d flagged or harmed, of %d judged", set.name, set.missed, set.flagged, len(set.cases))
+		if r.Judged != len(cases) || r.Caught.Of-r.Caught.N > set.missed || r.Flagged.N+r.Harmed.N > set.flagged {
+			t.Errorf("%s: want at most %d missed and %d flagged or harmed, of %d judged", set.name, set.missed, set.flagged, len(cases))
 		}
 	}
 }
