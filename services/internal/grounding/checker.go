@@ -41,7 +41,15 @@ type stated struct {
 // NewChecker returns a checker of a text that rests on the evidence, to which nothing is added from then on.
 func (e *Evidence) NewChecker() *Checker {
 	e.Read()
-	return &Checker{evidence: e}
+	k := &Checker{evidence: e}
+	k.derivation.learnOffers(e.subjects.askedFor)
+	for _, a := range e.given {
+		if a.currency == "" && len(e.amounts) > 0 {
+			a.currency = e.amounts[0].currency
+		}
+		k.derivation.learn(a)
+	}
+	return k
 }
 
 // Text returns the text so far.
@@ -200,9 +208,7 @@ func (k *Checker) learnQuantities() {
 		return
 	}
 	for _, f := range Read(s[k.quantities:], text.Language(s)).Facts {
-		if f.currency == "" && f.Unit != Percent && f.IsNumber() {
-			d.learn(claim{Fact: f, values: f.values()})
-		}
+		d.learnNumber(claim{Fact: f, values: f.values()})
 	}
 	k.quantities = len(s)
 }

@@ -1,11 +1,8 @@
 package grounding
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 )
 
 // derivation is what derived amounts may come from: the supported claims of an answer. An answer may state, of the amounts
@@ -24,6 +21,9 @@ type derivation struct {
 	postage     []claim // what shipping costs, if the text speaks of it
 	offers      []claim // amounts off by the codes that the text names
 	counts      []int64
+	dates       []Fact // with a day
+	periods     []Fact
+	measures    []Fact
 }
 
 const (
@@ -40,16 +40,30 @@ const (
 // learn takes in a supported claim.
 func (d *derivation) learn(c claim) {
 	switch {
+	case isDate(c.Fact) && len(d.dates) < maxLearned:
+		d.dates = append(d.dates, c.Fact)
 	case len(c.values) == 0 || len(c.others) > 0:
 	case c.currency != "" && len(d.amounts) < maxLearned:
 		d.amounts = append(d.amounts, c)
 	case c.Unit == Percent && len(d.percentages) < maxLearned:
 		d.percentages = append(d.percentages, c.values[0])
-	case c.IsNumber() && c.values[0]%thousand == 0 && c.values[0] <= maxQuantity*thousand && len(d.numbers) < maxLearned:
-		d.numbers = append(d.numbers, c.values[0]/thousand)
-		if unitOf(c.Fact) == "" {
-			d.pieces = append(d.pieces, c.values[0]/thousand)
-		}
+	case isPeriod(c.Fact) && len(d.periods) < maxLearned:
+		d.periods = append(d.periods, c.Fact)
+	case measures[c.Unit] != "" && len(d.measures) < maxLearned:
+		d.measures = append(d.measures, c.Fact)
+	}
+	d.learnNumber(c)
+}
+
+// learnNumber takes in a whole number that may be a quantity, also one in words.
+func (d *derivation) learnNumber(c claim) {
+	isWhole := len(c.values) > 0 && len(c.others) == 0 && c.values[0]%thousand == 0 && c.values[0] <= maxQuantity*thousand
+	if !isWhole || !c.IsNumber() || c.currency != "" || c.Unit == Percent || len(d.numbers) == maxLearned {
+		return
+	}
+	d.numbers = append(d.numbers, c.values[0]/thousand)
+	if unitOf(c.Fact) == "" {
+		d.pieces = append(d.pieces, c.values[0]/thousand)
 	}
 }
 
@@ -308,7 +322,7 @@ func (e *Evidence) isBeyondLimit(c claim) bool {
 }
 
 // isOfSubjects reports whether a claim is the sum of the prices of products that are named, all or up to maxSummed, or of the totals of orders
-// that are or of all, or the difference of two if there are no more.
+// that are or of all, or the difference of two of few.
 func (s *subjects) isOfSubjects(c claim, named []*subject) bool {
 	if !c.mayBeAmount() {
 		return false
@@ -327,11 +341,16 @@ func (s *subjects) isOfSubjects(c claim, named []*subject) bool {
 		if len(values) < 2 {
 			continue
 		}
-		if slices.Contains(c.values, sum) || slices.ContainsFunc(c.values, func(v int64) bool { return isSum(v, values, maxSummed) }) || len(values) == 2 && slices.Contains(c.values, max(values[0]-values[1], values[1]-values[0])) {
+		if slices.Contains(c.values, sum) || slices.ContainsFunc(c.values, func(v int64) bool { return isSum(v, values, maxSummed) }) || slices.ContainsFunc(c.values, func(v int64) bool { return len(values) <= maxSummed && isDifferenceOf(v, values) }) {
 			return true
 		}
 	}
 	return false
+}
+
+// isDifferenceOf reports whether v is the difference of two of some values.
+func isDifferenceOf(v int64, values []int64) bool {
+	return slices.ContainsFunc(values, func(a int64) bool { return slices.Contains(values, a-v) })
 }
 
 // isWithSubjects reports whether a claim is an amount of the text with the price of a product that it names, or less what a code that it
@@ -395,24 +414,6 @@ func (s *subjects) swapsPercent(c claim, about *subject) bool {
 	return isSwapped
 }
 
-// isDaysBetween reports whether a claim is the number of days between two dates of the evidence.
-func isDaysBetween(c claim, evidence []Fact) bool {
-	p := periods[c.Unit]
-	if p.unit != "day" || len(c.others) > 0 || len(c.values) == 0 {
-		return false
-	}
-	var days []int64 // of a year
-	for _, f := range evidence {
-		if k := f.readings[0][0]; k.kind == day && len(days) < maxLearned {
-			var d, m int
-			fmt.Sscanf(k.text, "%d.%d", &d, &m)
-			days = append(days, int64(time.Date(2001, time.Month(m), d, 0, 0, 0, 0, time.UTC).YearDay()))
-		}
-	}
-	n := c.values[0] / thousand * p.times
-	return n > 0 && slices.ContainsFunc(days, func(d int64) bool { return slices.Contains(days, d+n) })
-}
-
 // isAboutMeasure reports whether a claim rounds a measure of the evidence and says so: "about 15 kg" for 14.9 kg.
 func isAboutMeasure(c claim, evidence []Fact) bool {
 	return approximate[c.Left] > 0 && measures[c.Unit] != "" && len(c.values) > 0 && slices.ContainsFunc(evidence, func(f Fact) bool {
@@ -429,41 +430,44 @@ func isNearly(v, exact int64) bool {
 	return diff <= exact/roundedShare || diff <= step/2 && diff <= exact/roundedDigits
 }
 
-// isDayOf reports whether a claim is the day of a date that the evidence has: "the 21st" of 21 November.
-func isDayOf(c claim, has func(key) bool) bool {
-	if !c.IsNumber() || c.currency != "" || len(c.values) == 0 || c.values[0]%thousand != 0 || dayEndings[c.Unit] == 0 && dayArticles[c.Left] == 0 {
-		return false
-	}
-	for month := 1; month <= 12; month++ {
-		if has(dayKey(int(c.values[0]/thousand), month)) {
-			return true
-		}
-	}
-	return false
-}
-
 // isDifference reports whether a claim is the difference of two measures of the evidence: "lighter by 930 g".
 func isDifference(c claim, evidence []Fact) bool {
 	if measures[c.Unit] == "" || len(c.others) > 0 || len(c.values) == 0 || c.values[0] < 10*thousand && c.values[0]%thousand == 0 {
 		return false
 	}
-	var all []int64
-	for _, f := range evidence {
-		if !f.IsNumber() || len(all) >= maxLearned {
-			continue
-		}
-		switch larger := largerUnits[f.Unit]; {
-		case f.Unit == c.Unit:
-			all = append(all, f.values()...)
-		case larger.smaller == c.Unit:
-			for _, v := range f.values() {
-				all = append(all, v*larger.times)
-			}
-		}
-	}
+	all := measuresIn(c.Unit, evidence)
 	return slices.ContainsFunc(all, func(a int64) bool {
 		return slices.ContainsFunc(all, func(b int64) bool { return a-b == c.values[0] || approximate[c.Left] > 0 && isNearly(c.values[0], a-b) })
 	})
+}
+
+// yieldsMeasure reports whether a claim is the sum or the difference of two measures that the text names.
+func (d *derivation) yieldsMeasure(c claim) bool {
+	if measures[c.Unit] == "" || len(c.others) > 0 || len(c.values) == 0 {
+		return false
+	}
+	all := measuresIn(c.Unit, d.measures)
+	v := c.values[0]
+	return isDifferenceOf(v, all) || slices.ContainsFunc(all, func(a int64) bool { return a != v && slices.Contains(all, v-a) })
+}
+
+// measuresIn returns the measures among some facts in a unit.
+func measuresIn(unit string, facts []Fact) []int64 {
+	var out []int64
+	for _, f := range facts {
+		if !f.IsNumber() || len(out) >= maxLearned {
+			continue
+		}
+		switch larger := largerUnits[f.Unit]; {
+		case f.Unit == unit:
+			out = append(out, f.values()...)
+		case larger.smaller == unit:
+			for _, v := range f.values() {
+				out = append(out, v*larger.times)
+			}
+		}
+	}
+	return out
 }
 
 // multipliesMeasure reports whether a claim is a measure of the evidence times a quantity that the text has: "five skeins: 1,125 m".
@@ -521,7 +525,7 @@ func isRounded(a, b int64) bool { return a-b < 10 && b-a < 10 }
 var largerUnits = map[string]struct {
 	smaller string
 	times   int64
-}{"kg": {"g", 1000}, "l": {"ml", 1000}, "m": {"cm", 100}, "cm": {"mm", 10}, "km": {"m", 1000}}
+}{"kg": {"g", 1000}, "l": {"ml", 1000}, "m": {"cm", 100}, "cm": {"mm", 10}, "km": {"m", 1000}, "kw": {"w", 1000}}
 
 // isConversion reports whether a claim is a number of the evidence in another unit: 1840 g are 1.84 kg and, rounded, 1.8 kg; 2
 // years are 24 months.
@@ -555,35 +559,4 @@ func isRestated(v, small, times int64) bool {
 	}
 	diff := v - small/times
 	return max(diff, -diff)*2 <= step && (v%thousand != 0 || v*times == small)
-}
-
-// periods are the words for periods, as Fact.Unit has them, in days or months, which are no whole number of each other.
-var periods = periodWords()
-
-// isPeriod reports whether a fact is a number of days, months or the like.
-func isPeriod(f Fact) bool {
-	_, ok := periods[f.Unit]
-	return ok
-}
-
-type period struct {
-	unit  string
-	times int64
-}
-
-func periodWords() map[string]period {
-	out := map[string]period{}
-	for words, p := range map[string]period{
-		"minu":                {"minute", 1},
-		"hour stun heur hora": {"minute", 60},
-		"day days tag tage jour día días work busi werk arbe kale cale": {"day", 1},
-		"week woch sema":                      {"day", 7},
-		"mont mona mois mes mese":             {"month", 1},
-		"year jahr jähr an ans anné año años": {"month", 12},
-	} {
-		for _, w := range strings.Fields(words) {
-			out[w] = p
-		}
-	}
-	return out
 }

@@ -120,6 +120,52 @@ func TestAnswersDeriveFromTheCartAndItsCodes(t *testing.T) {
 	})
 }
 
+func TestAnswersDeriveDates(t *testing.T) {
+	const results = `{"order":{"order_id":"KL-501","status":"delivered","delivered":"9 November 2026"},` +
+		`"passages":[{"policy":"Returns","text":"Unused goods can be returned within 30 days. Repairs take 5 working days. The warranty is 3 years."}]}`
+	for text, want := range map[string]int{
+		"30 days from 9 November is 9 December.":                         0,
+		"30 days from 9 November is 12 December.":                        1,
+		"30 days from 9 November is 9 December, so 12 days are left.":    0,
+		"30 days from 9 November is 9 December, so 15 days are left.":    1,
+		"Sent in today, it is back 5 working days later, on 4 December.": 0, // not on 3 December, 5 days later
+		"Sent in today, it is back 5 working days later, on 7 December.": 1,
+		"It has a warranty of 3 years, until November 2029.":             0,
+		"It has a warranty of 3 years, until November 2028.":             1,
+		"It was delivered on 10 November.":                               1,
+		"You have 30 days, that is a month; it came on 8 November.":      1,
+	} {
+		var e Evidence
+		e.AddResult("", results)
+		e.AddText("Today is Friday, 27 November 2026 (UTC).")
+		if got := e.Check(text).Rejected(); len(got) != want {
+			t.Errorf("Check(%q) = %+v, want %d rejected", text, got, want)
+		}
+	}
+}
+
+func TestAnswersDeriveFromWhatTheShopperWrote(t *testing.T) {
+	const codes = `{"promotions":[{"code":"GLOW10","offer":"10 % off lamps","eligible":true},{"code":"DUSK20","offer":"20 % off lamps","eligible":true}],` +
+		`"products":[{"product_id":"A","title":"Varn Orb","price":"20.00 EUR","details":"weight 2.3 kg; power 1200 W"}]}`
+	for text, want := range map[string]int{
+		"It takes off 14.00 EUR, so you pay 126.00 EUR.":   0,
+		"It takes off 24.00 EUR, so you pay 116.00 EUR.":   2,
+		"With the Varn Orb you are at 160.00 EUR.":         0,
+		"With the Varn Orb you are at 170.00 EUR.":         1,
+		"It weighs 2.3 kg, and with your 4 kg it's 6.3 kg": 0,
+		"It weighs 2.3 kg, and with your 4 kg it's 7.3 kg": 1,
+		"It takes 1.2 kW.": 0,
+		"It takes 1.3 kW.": 1,
+	} {
+		var e Evidence
+		e.AddResult("", codes)
+		e.AddText("What does GLOW10 make of 140 EUR? I carry 4 kg.")
+		if got := e.Check(text).Rejected(); len(got) != want {
+			t.Errorf("Check(%q) = %+v, want %d rejected", text, got, want)
+		}
+	}
+}
+
 func TestMergesSayAsPeopleDo(t *testing.T) {
 	var e MergeEvidence
 	e.AddAnswer("The Varn Orb costs £89.99 and weighs 4.96 kg. It measures 24 x 9 x 7 cm and takes 1.2 kg; 2 are in stock.", []string{"Varn Orb"})

@@ -38,6 +38,7 @@ type Evidence struct {
 	bare     []int64
 	limits   []claim // amounts that something depends on
 	carts    []claim // subtotals of carts
+	given    []claim // amounts that people wrote
 	subjects subjects
 }
 
@@ -82,17 +83,23 @@ func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 		return RuleCount
 	case d.yieldsFrom(e, c), d.multipliesMeasure(c, e.facts):
 		return RuleQuantity
-	case isConversion(c, e.facts):
+	case isConversion(c, e.facts), isConversion(c, d.periods):
 		return RuleConversion
-	case isDayOf(c, e.set.has), isDaysBetween(c, e.facts):
+	case isDayOf(c, e.set.has), d.isDay(c, e.facts):
 		return RuleDay
-	case d.yieldsAmount(e.amounts, c), isDifference(c, e.facts), d.isOfNamed(e, c, named), e.isBeyondLimit(c),
+	case d.yieldsAmount(e.amounts, c), isDifference(c, e.facts), d.yieldsMeasure(c), d.isOfNamed(e, c, named), e.isBeyondLimit(c),
 		d.isWithExtra(c, func(rest claim) bool { return d.isOfNamed(e, rest, named) }):
 		return RuleAmount
 	case d.yieldsPercentage(e.amounts, c):
 		return RulePercentage
 	case isAbout(c, e.amounts), isAboutDerived(c, e.amounts), isAboutMeasure(c, e.facts):
 		return RuleRounding
+	}
+	if bare := c; c.currency == "" && c.Unit == "" && len(e.amounts) > 0 && c.IsNumber() {
+		bare.currency = e.amounts[0].currency
+		if d.yieldsAmount(e.amounts, bare) || e.isBeyondLimit(bare) {
+			return RuleAmount
+		}
 	}
 	return ""
 }
@@ -252,7 +259,7 @@ func (e *Evidence) hasAmount(c claim) bool {
 	if slices.ContainsFunc(e.amounts, func(a claim) bool { return isSame(a) && shareOne(c.values, a.values) }) {
 		return true
 	}
-	return shareOne(c.values, e.bare) && slices.ContainsFunc(e.amounts, isSame)
+	return shareOne(c.values, e.bare) && (len(e.amounts) == 0 || slices.ContainsFunc(e.amounts, isSame))
 }
 
 // shareOne reports whether two lists have a value in common.

@@ -429,7 +429,7 @@ func (d *derivation) ruleOfMerge(e *MergeEvidence, c claim) string {
 	switch {
 	case c.Plain && unitOf(c.Fact) == "" && e.counts.Has(c.Fact):
 		return RuleCount
-	case isDayOf(c, e.has), slices.ContainsFunc(e.sections, func(s *Section) bool { return isDaysBetween(c, s.Facts) }):
+	case isDayOf(c, e.has), slices.ContainsFunc(e.sections, func(s *Section) bool { return d.isDay(c, s.Facts) }):
 		return RuleDay
 	case d.isMultiple(e.amounts, c):
 		return RuleQuantity

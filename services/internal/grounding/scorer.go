@@ -359,6 +359,7 @@ type reading struct {
 	contradicted, acts float64
 	vouches            float64 // for a time of arrival
 	none               float64
+	isNamed            bool
 	words              int
 }
 
@@ -446,6 +447,7 @@ type sentenceRead struct {
 	products []*subject // that it names, in order
 	likely   map[string]float64
 	none     float64 // the probability that it says nothing that evidence can deny
+	isNamed  bool    // it names what it is about, or the text named nothing before
 }
 
 // says returns what clauses of a sentence may say, with the probabilities. Rules of the evidence are not of the only order.
@@ -465,7 +467,7 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 		}
 	}
 	scored, products := scorable(words, s.byWord, named)
-	r.products = products
+	r.products, r.isNamed = products, len(named) > 0 || len(before) == 0
 	for _, kind := range []string{kindProduct, kindOrder, kindCode} {
 		of := ofKind(named, kind)
 		if last := ofKind(before, kind); len(of) == 0 && len(last) > 0 && !all.hintsAtOthers(last[len(last)-1]) {
@@ -521,35 +523,12 @@ func (r sentenceRead) statesMissing(o outline, sentence []clause) bool {
 // read compares what clauses of a sentence say with the evidence.
 func (s *subjects) read(o outline, first int, sentence []clause, before []*subject) reading {
 	said := s.says(o, first, sentence, before, false)
-	r := reading{start: first, end: first + len(sentence), about: said.about, several: said.several, acts: said.likely["action_claimed"], vouches: said.likely["guaranteed"], none: said.none, agreed: map[string]float64{}}
+	r := reading{start: first, end: first + len(sentence), about: said.about, several: said.several, acts: said.likely["action_claimed"], vouches: said.likely["guaranteed"], none: said.none, isNamed: said.isNamed, agreed: map[string]float64{}}
 	for i := range sentence {
 		r.words += len(sentence[i].words)
 	}
 	for label, p := range said.likely {
-		v := Undecided
-		switch a, isAssertion := meanings[label]; {
-		case label == "out_of_stock" && slices.ContainsFunc(sentence, func(c clause) bool { return isNamedOption(o.raw, said.about, c.words) }):
-		case label == "cannot_return" && sentenceHas(o.clauses, first, "ONLY"): // of all but unused goods
-		case label == "can_return" && (sentenceHas(o.clauses, first, "ONLY") || sentenceHas(o.clauses, first, "IF")) && !s.cannotReturn(said.about): // of sealed goods
-		case label == "cheaper" && len(said.products) == 2:
-			v = s.comparePrices(said.products[0], said.products[1])
-		case label == "dearer" && len(said.products) == 2:
-			v = s.comparePrices(said.products[1], said.products[0])
-		case label == "cheaper" && len(said.products) == 1:
-			if all := ofKind(s.list, kindProduct); len(all) == 2 { // "the cheaper of the two"
-				v = s.comparePrices(said.products[0], all[1-slices.Index(all, said.products[0])])
-			}
-		case label == "cheapest" && len(said.products) == 1:
-			v = s.compareAll(said.products[0], before, &sentence[0])
-		case label == "free_shipping" && slices.ContainsFunc(sentence, func(c clause) bool { return c.hasValue() }): // from an amount on
-		case label == "refunded" && sentenceHas(o.clauses, first, "FUTURE"):
-		case isAssertion && a.topic == "apply" && (sentenceHas(o.clauses, first, "IF") || said.statesMissing(o, sentence)): // "it runs until May if you like to use it"
-		case isAssertion && a.topic == "free" && s.isFree(o.amounts):
-		case isAssertion:
-			a.about, a.isOwn = said.about, true
-			v = s.judge(a)
-		}
-		switch v {
+		switch s.compareLabel(o, said, label, first, sentence, before) {
 		case Supported:
 			r.agreed[meanings[label].topic] += p
 		case Contradicted:
@@ -557,6 +536,33 @@ func (s *subjects) read(o outline, first int, sentence []clause, before []*subje
 		}
 	}
 	return r
+}
+
+// compareLabel compares what a label says of a sentence with the evidence.
+func (s *subjects) compareLabel(o outline, said sentenceRead, label string, first int, sentence []clause, before []*subject) Verdict {
+	switch a, isAssertion := meanings[label]; {
+	case label == "out_of_stock" && slices.ContainsFunc(sentence, func(c clause) bool { return isNamedOption(o.raw, said.about, c.words) }):
+	case label == "cannot_return" && sentenceHas(o.clauses, first, "ONLY"): // of all but unused goods
+	case label == "can_return" && (sentenceHas(o.clauses, first, "ONLY") || sentenceHas(o.clauses, first, "IF")) && !s.cannotReturn(said.about): // of sealed goods
+	case label == "cheaper" && len(said.products) == 2:
+		return s.comparePrices(said.products[0], said.products[1])
+	case label == "dearer" && len(said.products) == 2:
+		return s.comparePrices(said.products[1], said.products[0])
+	case label == "cheaper" && len(said.products) == 1:
+		if all := ofKind(s.list, kindProduct); len(all) == 2 { // "the cheaper of the two"
+			return s.comparePrices(said.products[0], all[1-slices.Index(all, said.products[0])])
+		}
+	case label == "cheapest" && len(said.products) == 1:
+		return s.compareAll(said.products[0], before, &sentence[0])
+	case label == "free_shipping" && slices.ContainsFunc(sentence, func(c clause) bool { return c.hasValue() }): // from an amount on
+	case label == "refunded" && sentenceHas(o.clauses, first, "FUTURE"):
+	case isAssertion && a.topic == "apply" && (sentenceHas(o.clauses, first, "IF") || said.statesMissing(o, sentence)): // "it runs until May if you like to use it"
+	case isAssertion && a.topic == "free" && s.isFree(o.amounts):
+	case isAssertion:
+		a.about, a.isOwn = said.about, true
+		return s.judge(a)
+	}
+	return Undecided
 }
 
 // cannotReturn reports whether the evidence denies that an order among some subjects can be returned.

@@ -774,7 +774,7 @@ func (s *subjects) check(o outline, before []*subject, limit int) Claims {
 		isKnown := slices.ContainsFunc(out, func(c Claim) bool { return c.Verdict >= Contradicted && c.Start < end && start < c.End })
 		switch {
 		case isKnown, r.end-r.start == 1 && denied[start]: // the scorer misses some denials
-		case r.contradicted >= minLikely:
+		case r.contradicted >= minLikely && r.isNamed:
 			add(start, end, r.about, Contradicted)
 		case r.vouches >= minVouched && !sentenceHas(o.clauses, r.start, "NOT") && !sentenceHas(o.clauses, r.start, "HEDGE") && len(ofKind(r.about, kindOrder)) > 0 && !s.guaranteesArrival():
 			add(start, end, nil, Unsupported)

@@ -1,0 +1,185 @@
+package grounding
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// isDate reports whether a fact is a day of a month.
+func isDate(f Fact) bool { return len(f.readings) > 0 && f.readings[0][0].kind == day }
+
+// someYear is the year of dates that have none. It has 365 days.
+const someYear = 2001
+
+// yearsOf returns the last year that some facts name, or someYear.
+func yearsOf(facts []Fact) int {
+	last := 0
+	for _, f := range facts {
+		last = max(last, f.year())
+	}
+	if last == 0 {
+		return someYear
+	}
+	return last
+}
+
+// datesOf returns the days among some facts, in the year that stands behind each, or else in a given one.
+func datesOf(facts []Fact, year int) []time.Time {
+	var out []time.Time
+	for i, f := range facts {
+		if !isDate(f) || len(out) == maxLearned {
+			continue
+		}
+		own := f.year()
+		if own == 0 && i+1 < len(facts) && facts[i+1].Start > f.End && facts[i+1].Start-f.End <= len(" de ") {
+			own = facts[i+1].year()
+		}
+		if own == 0 {
+			own = year
+		}
+		out = append(out, f.dayIn(own))
+	}
+	return out
+}
+
+// year returns the year that a fact is or names, or 0.
+func (f Fact) year() int {
+	for _, reading := range f.readings {
+		k := reading[len(reading)-1]
+		if y, err := strconv.Atoi(k.text); err == nil && k.kind == number && y >= 2000 && y < 2100 {
+			return y
+		}
+	}
+	return 0
+}
+
+// dayIn returns the day of a date in a year.
+func (f Fact) dayIn(year int) time.Time {
+	var d, m int
+	fmt.Sscanf(f.readings[0][0].text, "%d.%d", &d, &m)
+	return time.Date(year, time.Month(m), d, 0, 0, 0, 0, time.UTC)
+}
+
+// isDaysBetween reports whether a claim is the number of days between two dates, in whatever years.
+func isDaysBetween(c claim, dates []time.Time) bool {
+	p := periods[c.Unit]
+	if p.unit != "day" || len(c.others) > 0 || len(c.values) == 0 || c.values[0] <= 0 {
+		return false
+	}
+	n := int(c.values[0] / thousand * p.times)
+	return slices.ContainsFunc(dates, func(t time.Time) bool {
+		other := t.AddDate(0, 0, n)
+		return slices.ContainsFunc(dates, func(u time.Time) bool { return u.Month() == other.Month() && u.Day() == other.Day() })
+	})
+}
+
+// isDay reports whether a claim is a number of days between two dates of the evidence or the text, or follows from one of them by a period
+// that the text names: "30 days from 9 November, until 9 December".
+func (d *derivation) isDay(c claim, evidence []Fact) bool {
+	if !isDate(c.Fact) && c.year() == 0 && periods[c.Unit].unit != "day" {
+		return false
+	}
+	year := yearsOf(evidence)
+	dates := datesOf(evidence, year)
+	isNear := slices.ContainsFunc(dates, func(t time.Time) bool { return isDate(c.Fact) && c.isWithin(mistaken, t) })
+	dates = append(dates, datesOf(d.dates, year)...)
+	return isDaysBetween(c, dates) || !isNear && d.isDayFrom(c, dates, evidence)
+}
+
+// mistaken is how many days from one of the evidence a date is that is taken for a mistake.
+const mistaken = 2
+
+// isDayFrom reports whether a claim is the day that is a period of the text after a date, in days or in working days, or the year that is some
+// years after one of the evidence.
+func (d *derivation) isDayFrom(c claim, dates []time.Time, evidence []Fact) bool {
+	return slices.ContainsFunc(d.periods, func(f Fact) bool {
+		months, days := f.span()
+		if !isDate(c.Fact) {
+			return c.year() > 0 && months > 0 && months%12 == 0 && slices.ContainsFunc(evidence, func(o Fact) bool { return o.year() == c.year()-months/12 })
+		}
+		return months+days > 0 && slices.ContainsFunc(dates, func(t time.Time) bool {
+			return c.isWithin(0, t.AddDate(0, months, days)) || t.Year() != someYear && periods[f.Unit].times == 1 && c.isWithin(0, workdaysAfter(t, days))
+		})
+	})
+}
+
+// isWithin reports whether a date is at most some days before or behind a day.
+func (f Fact) isWithin(days int, t time.Time) bool {
+	hours := f.dayIn(t.Year()).Sub(t).Abs().Hours()
+	return hours <= float64(24*days)
+}
+
+// span returns the length of a period. Both are 0 if it is of no whole day.
+func (f Fact) span() (months, days int) {
+	p, values := periods[f.Unit], f.values()
+	if len(values) == 0 {
+		return 0, 0
+	}
+	n := int(values[0] / thousand * p.times)
+	switch {
+	case p.unit == "month":
+		return n, 0
+	case p.unit == "day":
+		return 0, n
+	case n%(24*60) == 0:
+		return 0, n / (24 * 60)
+	}
+	return 0, 0
+}
+
+// workdaysAfter returns the day that is some working days, from Monday to Friday, after another.
+func workdaysAfter(t time.Time, days int) time.Time {
+	for days = min(days, maxQuantity); days > 0; {
+		if t = t.AddDate(0, 0, 1); t.Weekday() != time.Saturday && t.Weekday() != time.Sunday {
+			days--
+		}
+	}
+	return t
+}
+
+// isDayOf reports whether a claim is the day of a date that the evidence has: "the 21st" of 21 November.
+func isDayOf(c claim, has func(key) bool) bool {
+	if !c.IsNumber() || c.currency != "" || len(c.values) == 0 || c.values[0]%thousand != 0 || dayEndings[c.Unit] == 0 && dayArticles[c.Left] == 0 {
+		return false
+	}
+	for month := 1; month <= 12; month++ {
+		if has(dayKey(int(c.values[0]/thousand), month)) {
+			return true
+		}
+	}
+	return false
+}
+
+// periods are the words for periods, as Fact.Unit has them, in days or months, which are no whole number of each other.
+var periods = periodWords()
+
+// isPeriod reports whether a fact is a number of days, months or the like.
+func isPeriod(f Fact) bool {
+	_, ok := periods[f.Unit]
+	return ok
+}
+
+type period struct {
+	unit  string
+	times int64
+}
+
+func periodWords() map[string]period {
+	out := map[string]period{}
+	for words, p := range map[string]period{
+		"minu":                {"minute", 1},
+		"hour stun heur hora": {"minute", 60},
+		"day days tag tage jour día días work busi werk arbe kale cale": {"day", 1},
+		"week woch sema":                      {"day", 7},
+		"mont mona mois mes mese":             {"month", 1},
+		"year jahr jähr an ans anné año años": {"month", 12},
+	} {
+		for _, w := range strings.Fields(words) {
+			out[w] = p
+		}
+	}
+	return out
+}
