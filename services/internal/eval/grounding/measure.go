@@ -164,6 +164,9 @@ func checkAnswer(c Case, verdict *judge.Verdict) outcome {
 		e.AddResult("", string(p.Result))
 	}
 	e.AddText(c.Message)
+	for _, t := range c.Given {
+		e.AddText(t)
+	}
 	begun := time.Now()
 	e.Read()
 	read := time.Now()

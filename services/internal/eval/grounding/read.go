@@ -21,6 +21,8 @@ type Case struct {
 	Kind     string `json:"kind"`
 	Language string `json:"language"` // base of a BCP 47 tag, such as "de"
 	Message  string `json:"message"`
+	// Given is what a specialist is told beside the message, such as the date.
+	Given []string `json:"given,omitempty"`
 	// Payloads are the tool results behind an answer.
 	Payloads []Payload `json:"payloads,omitempty"`
 	// Sections are the answers behind a merge.
