@@ -140,6 +140,14 @@ func workdaysAfter(t time.Time, days int) time.Time {
 	return t
 }
 
+// isWeekdayIn reports whether a claim is the weekday of a date that some facts have with its year.
+func isWeekdayIn(c claim, facts []Fact) bool {
+	k := c.readings[0][0]
+	return k.kind == weekday && slices.ContainsFunc(datesOf(facts, someYear), func(t time.Time) bool {
+		return t.Year() != someYear && weekdayKey((int(t.Weekday())+6)%7+1) == k
+	})
+}
+
 // isDayOf reports whether a claim is the day of a date that the evidence has: "the 21st" of 21 November.
 func isDayOf(c claim, has func(key) bool) bool {
 	if !c.IsNumber() || c.currency != "" || len(c.values) == 0 || c.values[0]%thousand != 0 || dayEndings[c.Unit] == 0 && dayArticles[c.Left] == 0 {

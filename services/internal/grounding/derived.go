@@ -2,7 +2,6 @@ package grounding
 
 import (
 	"slices"
-	"strconv"
 )
 
 // derivation is what derived amounts may come from: the supported claims of an answer. An answer may state, of the amounts
@@ -414,13 +413,6 @@ func (s *subjects) swapsPercent(c claim, about *subject) bool {
 	return isSwapped
 }
 
-// isAboutMeasure reports whether a claim rounds a measure of the evidence and says so: "about 15 kg" for 14.9 kg.
-func isAboutMeasure(c claim, evidence []Fact) bool {
-	return approximate[c.Left] > 0 && measures[c.Unit] != "" && len(c.values) > 0 && slices.ContainsFunc(evidence, func(f Fact) bool {
-		return measures[f.Unit] == measures[c.Unit] && slices.ContainsFunc(f.values(), func(v int64) bool { return isNearly(c.values[0], v) })
-	})
-}
-
 // isNearly reports whether v is a number as people round it: by a small part, or to its own digits, such as 7 for 6.8.
 func isNearly(v, exact int64) bool {
 	diff, step := max(v-exact, exact-v), int64(1)
@@ -428,85 +420,6 @@ func isNearly(v, exact int64) bool {
 		step *= 10
 	}
 	return diff <= exact/roundedShare || diff <= step/2 && diff <= exact/roundedDigits
-}
-
-// isDifference reports whether a claim is the difference of two measures of the evidence: "lighter by 930 g".
-func isDifference(c claim, evidence []Fact) bool {
-	if measures[c.Unit] == "" || len(c.others) > 0 || len(c.values) == 0 || c.values[0] < 10*thousand && c.values[0]%thousand == 0 {
-		return false
-	}
-	all := measuresIn(c.Unit, evidence)
-	return slices.ContainsFunc(all, func(a int64) bool {
-		return slices.ContainsFunc(all, func(b int64) bool { return a-b == c.values[0] || approximate[c.Left] > 0 && isNearly(c.values[0], a-b) })
-	})
-}
-
-// yieldsMeasure reports whether a claim is the sum or the difference of two measures that the text names.
-func (d *derivation) yieldsMeasure(c claim) bool {
-	if measures[c.Unit] == "" || len(c.others) > 0 || len(c.values) == 0 {
-		return false
-	}
-	all := measuresIn(c.Unit, d.measures)
-	v := c.values[0]
-	return isDifferenceOf(v, all) || slices.ContainsFunc(all, func(a int64) bool { return a != v && slices.Contains(all, v-a) })
-}
-
-// measuresIn returns the measures among some facts in a unit.
-func measuresIn(unit string, facts []Fact) []int64 {
-	var out []int64
-	for _, f := range facts {
-		if !f.IsNumber() || len(out) >= maxLearned {
-			continue
-		}
-		switch larger := largerUnits[f.Unit]; {
-		case f.Unit == unit:
-			out = append(out, f.values()...)
-		case larger.smaller == unit:
-			for _, v := range f.values() {
-				out = append(out, v*larger.times)
-			}
-		}
-	}
-	return out
-}
-
-// multipliesMeasure reports whether a claim is a measure of the evidence times a quantity that the text has: "five skeins: 1,125 m".
-func (d *derivation) multipliesMeasure(c claim, evidence []Fact) bool {
-	unit := measures[c.Unit]
-	return unit != "" && len(c.others) == 0 && slices.ContainsFunc(evidence, func(f Fact) bool {
-		return measures[f.Unit] == unit && slices.ContainsFunc(f.values(), func(one int64) bool {
-			return slices.ContainsFunc(d.pieces, func(n int64) bool { return n > 1 && slices.Contains(c.values, n*one) })
-		})
-	})
-}
-
-// hasOtherUnit reports whether the evidence has the number of a period or a measure in other units only: 3 years for 3 months. If
-// isText, numbers of other things do not count; without words beside it, a number may be one of any unit.
-func hasOtherUnit(f Fact, evidence []Fact, isText bool) bool {
-	own := unitOf(f)
-	if own == "" {
-		return false
-	}
-	hasOther := false
-	for _, o := range evidence {
-		if !shareOne(f.values(), o.values()) {
-			continue
-		}
-		if other := unitOf(o); other != "" && other != own {
-			hasOther = true
-		} else if other != "" || !isText {
-			return false
-		}
-	}
-	return hasOther
-}
-
-// unitOf returns the unit of a period or a measure in one form, or "".
-func unitOf(f Fact) string {
-	if p, ok := periods[f.Unit]; ok {
-		return p.unit + strconv.Itoa(int(p.times))
-	}
-	return measures[f.Unit]
 }
 
 // roundedShare is the part of an amount by which people round it.
@@ -520,43 +433,3 @@ func isPart(v, amount, n int64) bool { return max(v*n-amount, amount-v*n) <= 5*n
 
 // isRounded reports whether two amounts are the same but for rounding to hundredths.
 func isRounded(a, b int64) bool { return a-b < 10 && b-a < 10 }
-
-// largerUnits are units in which people restate a number of a smaller one.
-var largerUnits = map[string]struct {
-	smaller string
-	times   int64
-}{"kg": {"g", 1000}, "l": {"ml", 1000}, "m": {"cm", 100}, "cm": {"mm", 10}, "km": {"m", 1000}, "kw": {"w", 1000}}
-
-// isConversion reports whether a claim is a number of the evidence in another unit: 1840 g are 1.84 kg and, rounded, 1.8 kg; 2
-// years are 24 months.
-func isConversion(c claim, evidence []Fact) bool {
-	if !c.IsNumber() || len(c.others) > 0 {
-		return false
-	}
-	larger, isLarger := largerUnits[c.Unit]
-	period, isPeriod := periods[c.Unit]
-	return slices.ContainsFunc(evidence, func(f Fact) bool {
-		if isLarger && f.Unit == larger.smaller {
-			return slices.ContainsFunc(f.values(), func(small int64) bool {
-				return slices.ContainsFunc(c.values, func(v int64) bool { return isRestated(v, small, larger.times) })
-			})
-		}
-		if wider, isWider := largerUnits[f.Unit]; isWider && wider.smaller == c.Unit { // 1200 g for 1.2 kg
-			return slices.ContainsFunc(f.values(), func(large int64) bool { return slices.Contains(c.values, large*wider.times) })
-		}
-		other := periods[f.Unit]
-		return isPeriod && other.unit == period.unit && slices.ContainsFunc(f.values(), func(v int64) bool {
-			return slices.ContainsFunc(c.values, func(w int64) bool { return v*other.times == w*period.times })
-		})
-	})
-}
-
-// isRestated reports whether v is a number in a unit that is times as large, perhaps rounded to the decimals of v.
-func isRestated(v, small, times int64) bool {
-	step := int64(1)
-	for step < thousand/10 && v%(step*10) == 0 {
-		step *= 10
-	}
-	diff := v - small/times
-	return max(diff, -diff)*2 <= step && (v%thousand != 0 || v*times == small)
-}

@@ -269,7 +269,7 @@ func marksOf(raw string, words []text.Word) []mark {
 			}
 			m.isCount = len(m.text) <= maxCount && !strings.ContainsFunc(m.text, unicode.IsLetter) && (first == 0 || !isArticle(words[first-1].Text))
 			if i+1 < len(words) {
-				if unit := measures[text.HeadBytes(words[i+1].Text, unitLength)]; unit != "" {
+				if unit := measures[unitWord(words[i+1].Text)]; unit != "" {
 					m.text, m.number, m.isCount = m.text+unit, m.text, false
 				}
 			}

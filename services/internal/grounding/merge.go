@@ -351,6 +351,10 @@ func (e *MergeEvidence) Check(s string, known Claims) Claims {
 func (e *MergeEvidence) Meant(t Text) []Fact {
 	var out []Fact
 	isHalf := hasHalf(t.raw)
+	var d derivation
+	for _, f := range t.Facts {
+		d.learnNumber(claim{Fact: f, values: f.values()})
+	}
 	for _, f := range append(singlePeriods(t.raw), t.Facts...) {
 		isOther := !f.holds(e.has) || isPeriod(f) || approximate[f.Left] > 0 || dayEndings[f.Unit] > 0
 		if !f.IsNumber() || !isOther && !(isHalf && f.currency != "") {
@@ -362,7 +366,7 @@ func (e *MergeEvidence) Meant(t Text) []Fact {
 				day := func(k key) bool { return o.holds(func(own key) bool { return own == k }) }
 				amount := claim{Fact: o, values: o.values()}
 				isWhole := isHalf && o.currency != "" && slices.ContainsFunc(c.values, func(v int64) bool { return slices.Contains(amount.values, 2*v) })
-				if isAbout(c, []claim{amount}) || isAboutMeasure(c, []Fact{o}) || isConversion(c, []Fact{o}) || isWhole || o.Unit == Date && isDayOf(c, day) {
+				if d.isMultiple([]claim{amount}, c) || isAbout(c, []claim{amount}) || isAboutMeasure(c, []Fact{o}) || isConversion(c, []Fact{o}) || isWhole || o.Unit == Date && isDayOf(c, day) {
 					out = append(out, o)
 				}
 			}
@@ -383,7 +387,7 @@ func singlePeriods(s string) []Fact {
 	var out []Fact
 	words := text.Words(s)
 	for i, w := range words {
-		f := Fact{Unit: text.Head(strings.ToLower(s[w.Start:w.End]), unitLength), readings: [][]key{{countKey(1)}}}
+		f := Fact{Unit: unitWord(strings.ToLower(s[w.Start:w.End])), readings: [][]key{{countKey(1)}}}
 		switch {
 		case w.Text == "fortnight":
 			f.Unit, f.readings = "week", [][]key{{countKey(2)}}
@@ -429,11 +433,11 @@ func (d *derivation) ruleOfMerge(e *MergeEvidence, c claim) string {
 	switch {
 	case c.Plain && unitOf(c.Fact) == "" && e.counts.Has(c.Fact):
 		return RuleCount
-	case isDayOf(c, e.has), slices.ContainsFunc(e.sections, func(s *Section) bool { return d.isDay(c, s.Facts) }):
+	case isDayOf(c, e.has), slices.ContainsFunc(e.sections, func(s *Section) bool { return d.isDay(c, s.Facts) || isWeekdayIn(c, s.Facts) }):
 		return RuleDay
 	case d.isMultiple(e.amounts, c):
 		return RuleQuantity
-	case d.yieldsAmount(e.amounts, c), slices.ContainsFunc(e.sections, func(s *Section) bool { return isDifference(c, s.Facts) }):
+	case d.yieldsAmount(e.amounts, c), d.yieldsMeasure(c), slices.ContainsFunc(e.sections, func(s *Section) bool { return isDifference(c, s.Facts) }):
 		return RuleAmount
 	case d.yieldsPercentage(e.amounts, c):
 		return RulePercentage

@@ -374,8 +374,5 @@ func (r *reader) unit(i int) (unit string, end int) {
 	case word == "km" && r.next(i+1, "/") == "h":
 		word = "km/h"
 	}
-	if runes := []rune(word); len(runes) > 4 {
-		word = string(runes[:4]) // day and days, Tag and Tagen
-	}
-	return word, 0
+	return unitWord(word), 0
 }

@@ -571,7 +571,7 @@ func (s *subjects) addUnits(details string, facts []Fact) {
 			}
 			for _, w := range text.Words(part) {
 				if isContent(w.Text) && !isNumeral(w) || w.Text == f.Unit {
-					s.units[text.Head(strings.ToLower(part[w.Start:w.End]), unitLength)] = true
+					s.units[unitWord(strings.ToLower(part[w.Start:w.End]))] = true
 				}
 			}
 		}
@@ -579,18 +579,5 @@ func (s *subjects) addUnits(details string, facts []Fact) {
 	}
 }
 
-// unitLength is how many characters of a word Fact.Unit has.
-const unitLength = 4
-
 // counts are the words behind a number of pieces in stock.
 var counts = map[string]bool{"pair": true, "piec": true, "left": true, "stüc": true, "paar": true, "pièc": true, "piez": true, "unid": true}
-
-// measures are the units of measures, as Fact.Unit has them, with their signs.
-var measures = map[string]string{
-	"g": "g", "gram": "g", "kg": "kg", "kilo": "kg", "mm": "mm", "cm": "cm", "zent": "cm", "m": "m", "mete": "m", "metr": "m", "mètr": "m",
-	"inch": "in", "zoll": "in", "pouc": "in", "pulg": "in", "ft": "ft", "feet": "ft", "lb": "lb", "lbs": "lb", "poun": "lb", "oz": "oz", "ounc": "oz",
-	"km": "km", "mg": "mg", "ml": "ml", "cl": "cl", "dl": "dl", "l": "l", "lite": "l", "litr": "l", "gal": "gal", "gall": "gal",
-	"w": "w", "watt": "w", "kw": "kw", "v": "v", "volt": "v", "bar": "bar", "psi": "psi", "db": "db", "lm": "lm", "lume": "lm", "lúme": "lm", "hz": "hz",
-	"°c": "°c", "grad": "°c", "°f": "°f", "km/h": "km/h", "knot": "kn", "nœud": "kn", "nudo": "kn",
-	"min": "minute1", "h": "minute60", // as periods have them
-}
