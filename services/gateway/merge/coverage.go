@@ -50,7 +50,7 @@ func (f feature) in(folded string, facts *grounding.Set) bool {
 	if f.title != "" {
 		return strings.Contains(folded, f.title) || f.isShortened(folded)
 	}
-	return facts.Has(f.fact)
+	return facts.Has(f.fact.WithoutYear())
 }
 
 // isShortened reports whether a text has at least half of the words that only the title has, also with the s of a plural.

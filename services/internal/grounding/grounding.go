@@ -86,10 +86,10 @@ type Fact struct {
 	Start, End int
 	// Left is the word before it in the text, in lower case and without hyphens, or "".
 	Left string
-	// Unit is what it counts or is a kind of: one of the constants, or the first four letters of the word behind it, which
-	// are the same for day and days; or "".
+	// Unit is what it counts or is a kind of: one of the constants, the sign of a metric unit, or the first four letters of the word
+	// behind it, which are the same for day and days; or "".
 	Unit string
-	// Plain tells a fact that an honest wording may drop: a number of one digit, one below ten in words, a currency.
+	// Plain tells a fact that an honest wording may drop: a number of one digit, one below ten in words, a currency, the year behind a date.
 	Plain bool
 	// Name tells a code or an address, which says the same wherever it stands.
 	Name bool
@@ -135,6 +135,19 @@ func (f Fact) Matches(other Fact) bool {
 		return slices.Contains(other.also, k) ||
 			slices.ContainsFunc(other.readings, func(reading []key) bool { return slices.Contains(reading, k) })
 	})
+}
+
+// WithoutYear returns a date as one of any year, and other facts as they are.
+func (f Fact) WithoutYear() Fact {
+	if !isDate(f) {
+		return f
+	}
+	dates := make([][]key, len(f.readings))
+	for i, reading := range f.readings {
+		dates[i] = reading[:1]
+	}
+	f.readings = dates
+	return f
 }
 
 // holds reports whether one of the readings is all known.

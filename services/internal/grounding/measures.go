@@ -95,7 +95,7 @@ func (d *derivation) yieldsMeasure(c claim) bool {
 		return false
 	}
 	all, v := measuresOf(unit, d.measures), values[0]
-	return isDifferenceOf(v, all) || slices.ContainsFunc(all, func(a int64) bool { return a != v && slices.Contains(all, v-a) })
+	return isDifferenceOf(v, all) || slices.ContainsFunc(all, func(a int64) bool { return 2*a < v && slices.Contains(all, v-a) })
 }
 
 // multipliesMeasure reports whether a claim is a measure of the evidence times a quantity that the text has: "five skeins: 1,125 m".

@@ -236,7 +236,7 @@ func (r *reader) number() {
 		last++
 		atoms = append(atoms, r.tokens[last].atoms...)
 	}
-	f := Fact{readings: r.readings(r.tokens[first].atoms), Plain: len(atoms) == 1 && len(atoms[0].text) == 1}
+	f := Fact{readings: r.readings(r.tokens[first].atoms), Plain: len(atoms) == 1 && (len(atoms[0].text) == 1 || r.isYear(atoms[0].text))}
 	f.Unit, f.End = r.unit(last)
 	if last > first {
 		f.readings = [][]key{nil}
@@ -269,6 +269,12 @@ func (r *reader) number() {
 		}
 	}
 	r.amount(f, first, last)
+}
+
+// isYear reports whether the digits at the token are the year behind a date.
+func (r *reader) isYear(digits string) bool {
+	n := len(r.out.Facts)
+	return len(digits) == 4 && n > 0 && isDate(r.out.Facts[n-1]) && r.tokens[r.at].start()-r.out.Facts[n-1].End <= len(" de ")
 }
 
 // joined adds the codes that a number may be part of, with the word before or behind it: save-20, ORD 1001, 256 GB. A word in
