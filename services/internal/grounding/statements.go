@@ -462,6 +462,7 @@ type statement struct {
 	stems   []string
 	denied  string   // "": none
 	denies  bool     // it has a word that denies something
+	isBut   bool     // its sentence denies or excludes something; set for clauses of the evidence
 	denials []string // all stems that it denies, if its sentence has no condition
 	about   []*subject
 }
@@ -487,6 +488,7 @@ func (s *subjects) addStatements(o outline, about []*subject) {
 			if sentenceHas(o.clauses, i, "IF") || sentenceHas(o.clauses, i, "ONLY") {
 				said.denials, said.denies = nil, false
 			}
+			said.isBut = sentenceHas(o.clauses, i, "NOT") || sentenceHas(o.clauses, i, "EXCEPT")
 			said.words, said.about = c.text(), o.refs[i].named
 			s.said = append(s.said, said)
 		}
@@ -664,7 +666,7 @@ func (s *subjects) reverses(c *clause, named []*subject) bool {
 	}
 	for _, o := range s.said {
 		stem := cmp.Or(st.denied, o.denied)
-		if stem == "" || (st.denied == stem) == (o.denied == stem) || isAboutOthers(named, o.about) {
+		if stem == "" || (st.denied == stem) == (o.denied == stem) || st.denied != "" && o.isBut || isAboutOthers(named, o.about) {
 			continue
 		}
 		against := st.shared(o, stem)
