@@ -86,7 +86,8 @@ func (d *derivation) isDay(c claim, evidence []Fact) bool {
 	dates := datesOf(evidence, year)
 	isNear := slices.ContainsFunc(dates, func(t time.Time) bool { return isDate(c.Fact) && c.isWithin(mistaken, t) })
 	dates = append(dates, datesOf(d.dates, year)...)
-	return isDaysBetween(c, dates) || !isNear && d.isDayFrom(c, dates, evidence)
+	spans := slices.DeleteFunc(slices.Clone(evidence), func(f Fact) bool { return !isPeriod(f) })
+	return isDaysBetween(c, dates) || !isNear && isDayFrom(c, dates, evidence, append(spans, d.periods...))
 }
 
 // mistaken is how many days from one of the evidence a date is that is taken for a mistake.
@@ -94,8 +95,8 @@ const mistaken = 2
 
 // isDayFrom reports whether a claim is the day that is a period of the text after a date, in days or in working days, or the year that is some
 // years after one of the evidence.
-func (d *derivation) isDayFrom(c claim, dates []time.Time, evidence []Fact) bool {
-	return slices.ContainsFunc(d.periods, func(f Fact) bool {
+func isDayFrom(c claim, dates []time.Time, evidence, spans []Fact) bool {
+	return slices.ContainsFunc(spans, func(f Fact) bool {
 		months, days := f.span()
 		if !isDate(c.Fact) {
 			return c.year() > 0 && months > 0 && months%12 == 0 && slices.ContainsFunc(evidence, func(o Fact) bool { return o.year() == c.year()-months/12 })
