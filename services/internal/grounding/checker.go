@@ -44,7 +44,7 @@ func (e *Evidence) NewChecker() *Checker {
 	k := &Checker{evidence: e}
 	k.derivation.learnOffers(e.subjects.askedFor)
 	for _, a := range e.given {
-		if a.currency == "" && len(e.amounts) > 0 {
+		if a.currency == "" && unitOf(a.Fact) == "" && len(e.amounts) > 0 {
 			a.currency = e.amounts[0].currency
 		}
 		k.derivation.learn(a)

@@ -14,16 +14,18 @@ func isDate(f Fact) bool { return len(f.readings) > 0 && f.readings[0][0].kind =
 // someYear is the year of dates that have none. It has 365 days.
 const someYear = 2001
 
-// yearsOf returns the last year that some facts name, or someYear.
-func yearsOf(facts []Fact) int {
-	last := 0
+// yearOf returns the year that some facts name most often, or someYear.
+func yearOf(facts []Fact) int {
+	counts := map[int]int{}
+	most := someYear
 	for _, f := range facts {
-		last = max(last, f.year())
+		if y := f.year(); y > 0 {
+			if counts[y]++; counts[y] > counts[most] {
+				most = y
+			}
+		}
 	}
-	if last == 0 {
-		return someYear
-	}
-	return last
+	return most
 }
 
 // datesOf returns the days among some facts, in the year that stands behind each, or else in a given one.
@@ -63,31 +65,36 @@ func (f Fact) dayIn(year int) time.Time {
 	return time.Date(year, time.Month(m), d, 0, 0, 0, 0, time.UTC)
 }
 
-// isDaysBetween reports whether a claim is the number of days between two dates, in whatever years.
+// isDaysBetween reports whether a claim is the number of days or weeks between two dates, or about that if it says so.
 func isDaysBetween(c claim, dates []time.Time) bool {
-	p := periods[c.Unit]
-	if p.unit != "day" || len(c.others) > 0 || len(c.values) == 0 || c.values[0] <= 0 {
+	_, n := c.span()
+	if n == 0 || len(c.others) > 0 {
 		return false
 	}
-	n := int(c.values[0] / thousand * p.times)
+	off := 0
+	if approximate[c.Left] > 0 {
+		off = int(periods[c.Unit].times / dayMinutes / 2)
+	}
 	return slices.ContainsFunc(dates, func(t time.Time) bool {
-		other := t.AddDate(0, 0, n)
-		return slices.ContainsFunc(dates, func(u time.Time) bool { return u.Month() == other.Month() && u.Day() == other.Day() })
+		return slices.ContainsFunc(dates, func(u time.Time) bool {
+			days := int(u.Sub(t).Hours()/24) - n
+			return max(days, -days) <= off
+		})
 	})
 }
 
 // isDay reports whether a claim is a number of days between two dates of the evidence or the text, or follows from one of them by a period
 // that the text names: "30 days from 9 November, until 9 December".
 func (d *derivation) isDay(c claim, evidence []Fact) bool {
-	if !isDate(c.Fact) && c.year() == 0 && periods[c.Unit].unit != "day" {
+	if !isDate(c.Fact) && c.year() == 0 && !isPeriod(c.Fact) {
 		return false
 	}
-	year := yearsOf(evidence)
+	year := yearOf(evidence)
 	dates := datesOf(evidence, year)
 	isNear := slices.ContainsFunc(dates, func(t time.Time) bool { return isDate(c.Fact) && c.isWithin(mistaken, t) })
 	dates = append(dates, datesOf(d.dates, year)...)
 	spans := slices.DeleteFunc(slices.Clone(evidence), func(f Fact) bool { return !isPeriod(f) })
-	return isDaysBetween(c, dates) || !isNear && isDayFrom(c, dates, evidence, append(spans, d.periods...))
+	return isDaysBetween(c, dates) || !isNear && isDayFrom(c, dates, evidence, append(spans, d.measures...))
 }
 
 // mistaken is how many days from one of the evidence a date is that is taken for a mistake.
@@ -102,7 +109,7 @@ func isDayFrom(c claim, dates []time.Time, evidence, spans []Fact) bool {
 			return c.year() > 0 && months > 0 && months%12 == 0 && slices.ContainsFunc(evidence, func(o Fact) bool { return o.year() == c.year()-months/12 })
 		}
 		return months+days > 0 && slices.ContainsFunc(dates, func(t time.Time) bool {
-			return c.isWithin(0, t.AddDate(0, months, days)) || t.Year() != someYear && periods[f.Unit].times == 1 && c.isWithin(0, workdaysAfter(t, days))
+			return c.isWithin(0, t.AddDate(0, months, days)) || t.Year() != someYear && periods[f.Unit].times == dayMinutes && c.isWithin(0, workdaysAfter(t, days))
 		})
 	})
 }
@@ -115,18 +122,13 @@ func (f Fact) isWithin(days int, t time.Time) bool {
 
 // span returns the length of a period. Both are 0 if it is of no whole day.
 func (f Fact) span() (months, days int) {
-	p, values := periods[f.Unit], f.values()
-	if len(values) == 0 {
+	switch unit, values := f.measured(); {
+	case !isPeriod(f) || len(values) == 0:
 		return 0, 0
-	}
-	n := int(values[0] / thousand * p.times)
-	switch {
-	case p.unit == "month":
-		return n, 0
-	case p.unit == "day":
-		return 0, n
-	case n%(24*60) == 0:
-		return 0, n / (24 * 60)
+	case unit == "month":
+		return int(values[0] / thousand), 0
+	case values[0]%(dayMinutes*thousand) == 0:
+		return 0, int(values[0] / (dayMinutes * thousand))
 	}
 	return 0, 0
 }
@@ -162,7 +164,7 @@ func isDayOf(c claim, has func(key) bool) bool {
 	return false
 }
 
-// periods are the words for periods, as Fact.Unit has them, in days or months, which are no whole number of each other.
+// periods are the words for periods, as Fact.Unit has them, in minutes or months, which are no whole number of each other.
 var periods = periodWords()
 
 // isPeriod reports whether a fact is a number of days, months or the like.
@@ -171,18 +173,14 @@ func isPeriod(f Fact) bool {
 	return ok
 }
 
-type period struct {
-	unit  string
-	times int64
-}
-
-func periodWords() map[string]period {
-	out := map[string]period{}
-	for words, p := range map[string]period{
+// periodWords has days and all that is shorter in minutes, and years in months.
+func periodWords() map[string]scale {
+	out := map[string]scale{}
+	for words, p := range map[string]scale{
 		"minu":                {"minute", 1},
 		"hour stun heur hora": {"minute", 60},
-		"day days tag tage jour día días work busi werk arbe kale cale": {"day", 1},
-		"week woch sema":                      {"day", 7},
+		"day days tag tage jour día días work busi werk arbe kale cale": {"minute", dayMinutes},
+		"week woch sema":                      {"minute", 7 * dayMinutes},
 		"mont mona mois mes mese":             {"month", 1},
 		"year jahr jähr an ans anné año años": {"month", 12},
 	} {
@@ -192,3 +190,6 @@ func periodWords() map[string]period {
 	}
 	return out
 }
+
+// dayMinutes is how many minutes a day has.
+const dayMinutes = 24 * 60

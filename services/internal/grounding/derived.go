@@ -21,8 +21,7 @@ type derivation struct {
 	offers      []claim // amounts off by the codes that the text names
 	counts      []int64
 	dates       []Fact // with a day
-	periods     []Fact
-	measures    []Fact
+	measures    []Fact // and periods
 }
 
 const (
@@ -46,9 +45,7 @@ func (d *derivation) learn(c claim) {
 		d.amounts = append(d.amounts, c)
 	case c.Unit == Percent && len(d.percentages) < maxLearned:
 		d.percentages = append(d.percentages, c.values[0])
-	case isPeriod(c.Fact) && len(d.periods) < maxLearned:
-		d.periods = append(d.periods, c.Fact)
-	case measures[c.Unit] != "" && len(d.measures) < maxLearned:
+	case unitOf(c.Fact) != "" && len(d.measures) < maxLearned:
 		d.measures = append(d.measures, c.Fact)
 	}
 	d.learnNumber(c)

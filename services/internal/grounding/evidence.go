@@ -38,7 +38,7 @@ type Evidence struct {
 	bare     []int64
 	limits   []claim // amounts that something depends on
 	carts    []claim // subtotals of carts
-	given    []claim // amounts that people wrote
+	given    []claim // numbers that people wrote
 	subjects subjects
 }
 
@@ -83,7 +83,7 @@ func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 		return RuleCount
 	case d.yieldsFrom(e, c), d.multipliesMeasure(c, e.facts):
 		return RuleQuantity
-	case isConversion(c, e.facts), isConversion(c, d.periods):
+	case isConversion(c, e.facts), isConversion(c, d.measures):
 		return RuleConversion
 	case isDayOf(c, e.set.has), d.isDay(c, e.facts):
 		return RuleDay

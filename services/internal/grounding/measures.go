@@ -19,11 +19,14 @@ var measures = map[string]string{
 	"min": "minute1", "h": "minute60", // as periods have them
 }
 
-// scales are the units that are a whole number of a smaller one.
-var scales = map[string]struct {
+// scale is how many times a unit is the smallest one of its kind.
+type scale struct {
 	base  string
 	times int64
-}{
+}
+
+// scales are the units that are a whole number of a smaller one.
+var scales = map[string]scale{
 	"mg": {"mg", 1}, "g": {"mg", 1000}, "kg": {"mg", 1000_000}, "ml": {"ml", 1}, "cl": {"ml", 10}, "dl": {"ml", 100}, "l": {"ml", 1000},
 	"mm": {"mm", 1}, "cm": {"mm", 10}, "m": {"mm", 1000}, "km": {"mm", 1000_000}, "w": {"w", 1}, "kw": {"w", 1000},
 }
@@ -48,20 +51,23 @@ const unitLength = 4
 // unitWord returns a word in small letters as Fact.Unit has it.
 func unitWord(word string) string { return cmp.Or(metric(word), text.Head(word, unitLength)) }
 
-// measured returns what a fact measures, in the smallest unit of its kind, and that unit; "": it is no measure.
+// measured returns what a fact measures, in the smallest unit of its kind, and that unit; "": it is no measure and no period.
 func (f Fact) measured() (unit string, values []int64) {
-	unit = measures[f.Unit]
-	if unit == "" || !f.IsNumber() {
+	scale, isScaled := scales[measures[f.Unit]]
+	if p, ok := periods[f.Unit]; ok {
+		scale, isScaled = p, true
+	}
+	if unitOf(f) == "" || !f.IsNumber() {
 		return "", nil
 	}
 	values = f.values()
-	if scale, ok := scales[unit]; ok {
-		unit = scale.base
-		for i := range values {
-			values[i] *= scale.times
-		}
+	if !isScaled {
+		return measures[f.Unit], values
 	}
-	return unit, values
+	for i := range values {
+		values[i] *= scale.times
+	}
+	return scale.base, values
 }
 
 // measuresOf returns the measures of some facts in one unit, the smallest of its kind.
@@ -79,7 +85,7 @@ func measuresOf(unit string, facts []Fact) []int64 {
 // to be one by chance.
 func isDifference(c claim, evidence []Fact) bool {
 	unit, values := c.measured()
-	if len(c.others) > 0 || len(values) == 0 || c.values[0] < 10*thousand && c.values[0]%thousand == 0 {
+	if isPeriod(c.Fact) || len(c.others) > 0 || len(values) == 0 || c.values[0] < 10*thousand && c.values[0]%thousand == 0 {
 		return false
 	}
 	all := measuresOf(unit, evidence)
@@ -88,7 +94,7 @@ func isDifference(c claim, evidence []Fact) bool {
 	})
 }
 
-// yieldsMeasure reports whether a claim is the sum or the difference of two measures that the text names.
+// yieldsMeasure reports whether a claim is the sum or the difference of two measures or periods that the text names.
 func (d *derivation) yieldsMeasure(c claim) bool {
 	unit, values := c.measured()
 	if len(c.others) > 0 || len(values) == 0 {
@@ -115,22 +121,13 @@ func isAboutMeasure(c claim, evidence []Fact) bool {
 // isConversion reports whether a claim is a number of the evidence in another unit: 1840 g are 1.84 kg and, rounded, 1.8 kg; 2
 // years are 24 months.
 func isConversion(c claim, evidence []Fact) bool {
-	if !c.IsNumber() || len(c.others) > 0 {
-		return false
-	}
 	unit, values := c.measured()
-	scale := scales[measures[c.Unit]]
-	period, isPeriod := periods[c.Unit]
-	return slices.ContainsFunc(evidence, func(f Fact) bool {
-		if scale.times > 0 {
-			of, exact := f.measured()
-			return of == unit && measures[f.Unit] != measures[c.Unit] && slices.ContainsFunc(exact, func(e int64) bool {
-				return slices.Contains(values, e) || scales[measures[f.Unit]].times < scale.times && slices.ContainsFunc(c.values, func(v int64) bool { return isRestated(v, e, scale.times) })
-			})
-		}
-		other := periods[f.Unit]
-		return isPeriod && other.unit == period.unit && slices.ContainsFunc(f.values(), func(v int64) bool {
-			return slices.ContainsFunc(c.values, func(w int64) bool { return v*other.times == w*period.times })
+	times := scales[measures[c.Unit]].times
+	return unit != "" && len(c.others) == 0 && slices.ContainsFunc(evidence, func(f Fact) bool {
+		of, exact := f.measured()
+		return of == unit && unitOf(f) != unitOf(c.Fact) && slices.ContainsFunc(exact, func(e int64) bool {
+			isRounded := func(v int64) bool { return isRestated(v, e, times) }
+			return slices.Contains(values, e) || scales[measures[f.Unit]].times < times && slices.ContainsFunc(c.values, isRounded)
 		})
 	})
 }
@@ -169,7 +166,7 @@ func hasOtherUnit(f Fact, evidence []Fact, isText bool) bool {
 // unitOf returns the unit of a period or a measure in one form, or "".
 func unitOf(f Fact) string {
 	if p, ok := periods[f.Unit]; ok {
-		return p.unit + strconv.Itoa(int(p.times))
+		return p.base + strconv.Itoa(int(p.times))
 	}
 	return measures[f.Unit]
 }
