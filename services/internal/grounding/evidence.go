@@ -92,7 +92,7 @@ func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 		return RuleAmount
 	case d.yieldsPercentage(e.amounts, c):
 		return RulePercentage
-	case isAbout(c, e.amounts), isAboutDerived(c, e.amounts), isAboutMeasure(c, e.facts):
+	case isAbout(c, e.amounts), isAboutDerived(c, e.amounts), isAboutDerived(c, d.amounts), isAboutMeasure(c, e.facts):
 		return RuleRounding
 	}
 	if bare := c; c.currency == "" && c.Unit == "" && len(e.amounts) > 0 && c.IsNumber() {
@@ -114,6 +114,10 @@ func (d *derivation) isOfNamed(e *Evidence, c claim, named []*subject) bool {
 func (c claim) asAmount(amounts []claim) claim {
 	digits := len(c.text) - 1 - strings.LastIndexAny(c.text, ".,")
 	isDay := slices.ContainsFunc(c.readings, func(reading []key) bool { return reading[0].kind == day })
+	if hundredths := subunitWords[c.Unit] > 0 && c.IsNumber() && len(c.values) > 0; hundredths && len(amounts) > 0 {
+		c.currency, c.values = amounts[0].currency, []int64{c.values[0] / 100}
+		return c
+	}
 	isPlain := c.Unit == "" || isStopWord(text.Fold(c.Unit)) || c.isSummand
 	if c.currency == "" && c.Unit != Percent && unitOf(c.Fact) == "" && isPlain && !isDay && c.IsNumber() && (digits == 2 && digits < len(c.text)-1 || c.isSummand) && len(amounts) > 0 {
 		c.currency = amounts[0].currency
