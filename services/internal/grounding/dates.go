@@ -65,7 +65,8 @@ func (f Fact) dayIn(year int) time.Time {
 	return time.Date(year, time.Month(m), d, 0, 0, 0, 0, time.UTC)
 }
 
-// isDaysBetween reports whether a claim is the number of days or weeks between two dates, or about that if it says so.
+// isDaysBetween reports whether a claim is the number of days or weeks between two dates of whatever years, or about that if it
+// says so.
 func isDaysBetween(c claim, dates []time.Time) bool {
 	_, n := c.span()
 	if n == 0 || len(c.others) > 0 {
@@ -77,8 +78,9 @@ func isDaysBetween(c claim, dates []time.Time) bool {
 	}
 	return slices.ContainsFunc(dates, func(t time.Time) bool {
 		return slices.ContainsFunc(dates, func(u time.Time) bool {
-			days := int(u.Sub(t).Hours()/24) - n
-			return max(days, -days) <= off
+			const year = 365
+			days := ((u.YearDay()-t.YearDay()-n)%year + year) % year
+			return min(days, year-days) <= off
 		})
 	})
 }

@@ -104,11 +104,12 @@ func (d *derivation) yieldsMeasure(c claim) bool {
 	return isDifferenceOf(v, all) || slices.ContainsFunc(all, func(a int64) bool { return 2*a < v && slices.Contains(all, v-a) })
 }
 
-// multipliesMeasure reports whether a claim is a measure of the evidence times a quantity that the text has: "five skeins: 1,125 m".
+// multipliesMeasure reports whether a claim is a measure of the evidence times a quantity that the text has, or divided by one: "five skeins:
+// 1,125 m".
 func (d *derivation) multipliesMeasure(c claim, evidence []Fact) bool {
 	unit, values := c.measured()
 	return unit != "" && len(c.others) == 0 && slices.ContainsFunc(measuresOf(unit, evidence), func(one int64) bool {
-		return slices.ContainsFunc(d.pieces, func(n int64) bool { return n > 1 && slices.Contains(values, n*one) })
+		return slices.ContainsFunc(d.pieces, func(n int64) bool { return n > 1 && slices.ContainsFunc(values, func(v int64) bool { return v == n*one || v*n == one }) })
 	})
 }
 
