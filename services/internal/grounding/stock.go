@@ -50,6 +50,11 @@ func (s *subjects) miscounts(o outline, clause int, language string, before []*s
 		return nil
 	}
 	raw, stocks := o.raw[c.start:c.end], of.piecesOf(c)
+	if !o.focus[clause].isOwn && len(o.own[clause].mentioned) == 0 { // "There are two left", of any that the text compares
+		for _, p := range ofKind(before, kindProduct) {
+			stocks = append(stocks, p.piecesOf(c)...)
+		}
+	}
 	for _, f := range Read(raw, language).Facts {
 		if n, ok := f.pieces(); ok && len(stocks) > 0 && !slices.Contains(stocks, n) && !(len(of.options) > 0 && of.facts.Has(f)) && !of.isNamedBy(raw[f.Start:f.End]) && !s.isAsked(raw[f.Start:f.End]) {
 			return of
