@@ -228,6 +228,9 @@ func (d *derivation) yieldsPercentage(evidence []claim, c claim) bool {
 		return false
 	}
 	return slices.ContainsFunc(c.values, func(v int64) bool {
+		if slices.Contains(d.percentages, 100*thousand-v) { // 15 % are kept, 85 % paid back
+			return true
+		}
 		less := func(_, _ claim, x, y int64) bool {
 			low, high := min(x, y), max(x, y)
 			unit := int64(thousand)

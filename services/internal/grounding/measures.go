@@ -109,7 +109,9 @@ func (d *derivation) yieldsMeasure(c claim) bool {
 func (d *derivation) multipliesMeasure(c claim, evidence []Fact) bool {
 	unit, values := c.measured()
 	return unit != "" && len(c.others) == 0 && slices.ContainsFunc(measuresOf(unit, evidence), func(one int64) bool {
-		return slices.ContainsFunc(d.pieces, func(n int64) bool { return n > 1 && slices.ContainsFunc(values, func(v int64) bool { return v == n*one || v*n == one }) })
+		return slices.ContainsFunc(d.pieces, func(n int64) bool {
+			return n > 1 && slices.ContainsFunc(values, func(v int64) bool { return v == n*one || v*n == one })
+		})
 	})
 }
 

@@ -94,6 +94,9 @@ func isNamedOption(raw string, about []*subject, words []text.Word) bool {
 	return slices.ContainsFunc(about, func(p *subject) bool {
 		return len(p.variants) == 0 && slices.ContainsFunc(words, func(w text.Word) bool {
 			isSize := len(w.Text) == 1 && isCapital(raw[w.Start:]) && !strings.HasPrefix(raw[w.End:], "'") && !strings.HasPrefix(raw[w.End:], "’")
+			if len(p.options) > 0 && isWordOf(w, "OPTION") { // "in this colour"
+				return true
+			}
 			isWord := len(w.Text) > 1 && !isStopWord(w.Text) && !slices.Contains(p.words, nameWord(w.Text))
 			return (isSize || isWord) && slices.Contains(p.options, w.Text)
 		})
