@@ -95,6 +95,8 @@ func (k *Checker) Add(sentence string) Claims {
 				f.other = e.subjects.contradicts(outline, c)
 			}
 			k.derivation.learn(c.asAmount(e.amounts))
+		} else if c.isFactor && c.kind() == Number { // 4 × 24.90 EUR: the product is checked
+			f.made.Verdict = Undecided
 		}
 		k.stated = append(k.stated, f)
 	}

@@ -58,7 +58,7 @@ func (d *derivation) learnNumber(c claim) {
 		return
 	}
 	d.numbers = append(d.numbers, c.values[0]/thousand)
-	if unitOf(c.Fact) == "" {
+	if unitOf(c.Fact) == "" || c.isFactor {
 		d.pieces = append(d.pieces, c.values[0]/thousand)
 	}
 }

@@ -182,6 +182,7 @@ type claim struct {
 	others    []Fact // of a range such as 2-3
 	values    []int64
 	isSummand bool // it stands beside a sign of addition or equality
+	isFactor  bool // it stands beside a sign of multiplication
 }
 
 // claimsOf returns the claims of a text. Numbers in words of its language, the base of a BCP 47 tag or "", are claims with a period or one of
@@ -215,7 +216,7 @@ func (t Text) claims(units map[string]bool) []claim {
 func (t Text) claim(f Fact) claim {
 	before, after := strings.TrimRight(t.raw[:f.Start], spaces+"*"), strings.TrimLeft(t.raw[f.End:], spaces+"*")
 	isFactor := strings.HasPrefix(after, "×") || strings.HasPrefix(after, "x ") || strings.HasSuffix(before, "×") || strings.HasSuffix(before, " x")
-	return claim{Fact: f, text: t.raw[f.Start:f.End], values: f.values(), isSummand: !isFactor && (addsTo(after) || isAddedTo(before))}
+	return claim{Fact: f, text: t.raw[f.Start:f.End], values: f.values(), isFactor: isFactor, isSummand: !isFactor && (addsTo(after) || isAddedTo(before))}
 }
 
 // addsTo reports whether a text begins with a sign of addition or equality and a number or an amount behind it: "100+ reviews" adds nothing.
