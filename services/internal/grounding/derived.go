@@ -20,8 +20,9 @@ type derivation struct {
 	postage     []claim // what shipping costs, if the text speaks of it
 	offers      []claim // amounts off by the codes that the text names
 	counts      []int64
-	dates       []Fact // with a day
-	measures    []Fact // and periods
+	dates       []Fact  // with a day
+	measures    []Fact  // and periods
+	stated      []int64 // all values
 }
 
 const (
@@ -48,7 +49,27 @@ func (d *derivation) learn(c claim) {
 	case unitOf(c.Fact) != "" && len(d.measures) < maxLearned:
 		d.measures = append(d.measures, c.Fact)
 	}
+	if len(c.values) > 0 && len(d.stated) < maxLearned {
+		d.stated = append(d.stated, c.values[0])
+	}
 	d.learnNumber(c)
+}
+
+// yieldsBare reports whether a bare number is the sum, the difference or the product of two numbers of the text.
+func (d *derivation) yieldsBare(c claim) bool {
+	if c.kind() != Number || len(c.others) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(c.values, func(v int64) bool {
+		for i, a := range d.stated {
+			for _, b := range d.stated[:i] {
+				if a != v && b != v && (v == a+b || v == a-b || v == b-a || v*thousand == a*b) {
+					return true
+				}
+			}
+		}
+		return false
+	})
 }
 
 // learnNumber takes in a whole number that may be a quantity, also one in words.

@@ -92,6 +92,8 @@ func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 		return RuleAmount
 	case d.yieldsPercentage(e.amounts, c):
 		return RulePercentage
+	case d.yieldsBare(c):
+		return RuleAmount
 	case isAbout(c, e.amounts), isAboutDerived(c, e.amounts), isAboutDerived(c, d.amounts), isAboutMeasure(c, e.facts):
 		return RuleRounding
 	}
