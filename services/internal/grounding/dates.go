@@ -86,14 +86,14 @@ func isDaysBetween(c claim, dates []time.Time) bool {
 }
 
 // isDay reports whether a claim is a number of days between two dates of the evidence or the text, or follows from one of them by a period
-// that the text names: "30 days from 9 November, until 9 December".
+// of theirs: "30 days from 9 November, until 9 December".
 func (d *derivation) isDay(c claim, evidence []Fact) bool {
-	if !isDate(c.Fact) && c.year() == 0 && !isPeriod(c.Fact) {
+	if !isDate(c.Fact) && c.year() == 0 && !isPeriod(c.Fact) && c.dayAlone() == 0 {
 		return false
 	}
 	year := yearOf(evidence)
 	dates := datesOf(evidence, year)
-	isNear := slices.ContainsFunc(dates, func(t time.Time) bool { return isDate(c.Fact) && c.isWithin(mistaken, t) })
+	isNear := isDate(c.Fact) && slices.ContainsFunc(dates, func(t time.Time) bool { return c.dayIn(t.Year()).Sub(t).Abs() <= mistaken*24*time.Hour })
 	dates = append(dates, datesOf(d.dates, year)...)
 	spans := slices.DeleteFunc(slices.Clone(evidence), func(f Fact) bool { return !isPeriod(f) })
 	return isDaysBetween(c, dates) || !isNear && isDayFrom(c, dates, evidence, append(spans, d.measures...))
@@ -102,24 +102,35 @@ func (d *derivation) isDay(c claim, evidence []Fact) bool {
 // mistaken is how many days from one of the evidence a date is that is taken for a mistake.
 const mistaken = 2
 
-// isDayFrom reports whether a claim is the day that is a period of the text after a date, in days or in working days, or the year that is some
-// years after one of the evidence.
+// isDayFrom reports whether a claim is the day that is a period after a date, in days or in working days, or the year that is some years after
+// one of the evidence.
 func isDayFrom(c claim, dates []time.Time, evidence, spans []Fact) bool {
 	return slices.ContainsFunc(spans, func(f Fact) bool {
 		months, days := f.span()
-		if !isDate(c.Fact) {
-			return c.year() > 0 && months > 0 && months%12 == 0 && slices.ContainsFunc(evidence, func(o Fact) bool { return o.year() == c.year()-months/12 })
+		if year := c.year(); year > 0 && !isDate(c.Fact) {
+			return months > 0 && months%12 == 0 && slices.ContainsFunc(evidence, func(o Fact) bool { return o.year() == year-months/12 })
 		}
 		return months+days > 0 && slices.ContainsFunc(dates, func(t time.Time) bool {
-			return c.isWithin(0, t.AddDate(0, months, days)) || t.Year() != someYear && periods[f.Unit].times == dayMinutes && c.isWithin(0, workdaysAfter(t, days))
+			return c.isOn(t.AddDate(0, months, days)) || t.Year() != someYear && periods[f.Unit].times == dayMinutes && c.isOn(workdaysAfter(t, days))
 		})
 	})
 }
 
-// isWithin reports whether a date is at most some days before or behind a day.
-func (f Fact) isWithin(days int, t time.Time) bool {
-	hours := f.dayIn(t.Year()).Sub(t).Abs().Hours()
-	return hours <= float64(24*days)
+// isOn reports whether a date, or the day of a month, is on a day of any year.
+func (c claim) isOn(t time.Time) bool {
+	if isDate(c.Fact) {
+		return c.dayIn(t.Year()).Equal(t)
+	}
+	return c.dayAlone() == t.Day()
+}
+
+// dayAlone returns the day of a month that a number may be without its month, or 0: "the 21st", "on Friday 4".
+func (c claim) dayAlone() int {
+	isDay := dayEndings[c.Unit] > 0 || dayArticles[c.Left] > 0 || weekdayOf[c.Left] > 0
+	if !isDay || !c.IsNumber() || c.currency != "" || len(c.values) == 0 || c.values[0]%thousand != 0 || c.values[0] > 31*thousand {
+		return 0
+	}
+	return int(c.values[0] / thousand)
 }
 
 // span returns the length of a period. Both are 0 if it is of no whole day.
@@ -155,11 +166,12 @@ func isWeekdayIn(c claim, facts []Fact) bool {
 
 // isDayOf reports whether a claim is the day of a date that the evidence has: "the 21st" of 21 November.
 func isDayOf(c claim, has func(key) bool) bool {
-	if !c.IsNumber() || c.currency != "" || len(c.values) == 0 || c.values[0]%thousand != 0 || dayEndings[c.Unit] == 0 && dayArticles[c.Left] == 0 {
+	n := c.dayAlone()
+	if n == 0 {
 		return false
 	}
 	for month := 1; month <= 12; month++ {
-		if has(dayKey(int(c.values[0]/thousand), month)) {
+		if has(dayKey(n, month)) {
 			return true
 		}
 	}

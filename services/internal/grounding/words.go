@@ -56,7 +56,7 @@ const nearWordsBeforeDe = "près autour alrededor cerca ronda rondan más menos 
 // dayEndings and dayArticles are what stands behind and before a day whose month is not named.
 var (
 	dayEndings  = positions([]string{"st nd rd th"})
-	dayArticles = positions([]string{"le el am dem vom zwischen between from du del"})
+	dayArticles = positions([]string{"le el am dem vom zwischen between from du del au al"})
 )
 
 var (
