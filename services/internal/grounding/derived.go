@@ -55,15 +55,16 @@ func (d *derivation) learn(c claim) {
 	d.learnNumber(c)
 }
 
-// yieldsBare reports whether a bare number is the sum, the difference or the product of two numbers of the text.
+// yieldsBare reports whether a bare number is the sum, the difference or the product of two numbers of the text. Of one digit, almost any is.
 func (d *derivation) yieldsBare(c claim) bool {
 	if c.kind() != Number || len(c.others) > 0 {
 		return false
 	}
+	const least = 10 * thousand
 	return slices.ContainsFunc(c.values, func(v int64) bool {
 		for i, a := range d.stated {
 			for _, b := range d.stated[:i] {
-				if a != v && b != v && (v == a+b || v == a-b || v == b-a || v*thousand == a*b) {
+				if v >= least && a != v && b != v && (v == a+b || v == a-b || v == b-a || v*thousand == a*b) {
 					return true
 				}
 			}
