@@ -79,7 +79,7 @@ func (k *Checker) Add(sentence string) Claims {
 	if k.text.Len() < settled || k.shown == "" { // a first sentence of titles may show another language than the answer's
 		k.shown = text.Language(k.text.String())
 	}
-	shown, language := k.shown, cmp.Or(k.shown, e.Language)
+	shown, language := k.shown, languageOf(k.shown, e.Language)
 	for _, c := range claimsOf(s, language, e.subjects.units) {
 		if k.left() == 0 {
 			break

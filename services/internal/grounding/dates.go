@@ -50,8 +50,8 @@ func datesOf(facts []Fact, year int) []time.Time {
 // year returns the year that a fact is or names, or 0.
 func (f Fact) year() int {
 	for _, reading := range f.readings {
-		k := reading[len(reading)-1]
-		if y, err := strconv.Atoi(k.text); err == nil && k.kind == number && y >= 2000 && y < 2100 {
+		k, isDated := reading[len(reading)-1], len(reading) == 1 || reading[0].kind == day
+		if y, err := strconv.Atoi(k.text); isDated && err == nil && k.kind == number && y >= 2000 && y < 2100 {
 			return y
 		}
 	}
@@ -156,11 +156,12 @@ func workdaysAfter(t time.Time, days int) time.Time {
 	return t
 }
 
-// isWeekdayIn reports whether a claim is the weekday of a date that some facts have with its year.
+// isWeekdayIn reports whether a claim is the weekday of a date that some facts have, or may be that of one whose year they do not name.
 func isWeekdayIn(c claim, facts []Fact) bool {
 	k := c.readings[0][0]
+	hasWeekday := slices.ContainsFunc(facts, func(f Fact) bool { return f.readings[0][0].kind == weekday })
 	return k.kind == weekday && slices.ContainsFunc(datesOf(facts, someYear), func(t time.Time) bool {
-		return t.Year() != someYear && weekdayKey((int(t.Weekday())+6)%7+1) == k
+		return t.Year() == someYear && !hasWeekday || t.Year() != someYear && weekdayKey((int(t.Weekday())+6)%7+1) == k
 	})
 }
 

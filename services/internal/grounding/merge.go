@@ -45,9 +45,18 @@ type Section struct {
 // Read reads a text in the language that it shows, or in that of the reply.
 func (e *MergeEvidence) Read(s string) Text {
 	shown := text.Language(s)
-	t := Read(s, cmp.Or(shown, e.Language))
+	t := Read(s, languageOf(shown, e.Language))
 	t.shown = shown
 	return t
+}
+
+// languageOf returns the language that a text shows if its numerals are known, and else that of the reply: short Spanish may look like
+// Portuguese.
+func languageOf(shown, reply string) string {
+	if numerals[shown] == nil {
+		return reply
+	}
+	return shown
 }
 
 // AddShopper adds what the shopper wrote.
