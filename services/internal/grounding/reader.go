@@ -89,6 +89,12 @@ func (r *reader) word(t token) {
 	}
 	spelled := r.spelled(t)
 	n, isNumeral := r.numerals[spelled]
+	if first, unit, found := strings.Cut(spelled, "-"); found && !isNumeral && r.numerals[first] > 1 { // "a ten-year warranty"
+		if f := (Fact{readings: [][]key{{countKey(r.numerals[first])}, {codeKey(whole)}}, Unit: unitWord(unit)}); isPeriod(f) {
+			r.add(f, r.at)
+			return
+		}
+	}
 	if day := r.dayInWords(spelled, n); day > 0 && r.monthBehind(day) {
 		return
 	}
