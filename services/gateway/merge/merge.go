@@ -268,9 +268,10 @@ func (m *Merger) word(ctx context.Context, in Input, s *stream, answered []Part,
 	var missing []string
 	c := newCoverage(answered, sections)
 	for _, i := range c.missing(s.output.String(), &s.merged, err == nil) {
-		if err != nil {
+		switch {
+		case err != nil:
 			missing = append(missing, answered[i].Answer.GetText())
-		} else {
+		case s.dropped > 0 || !s.verdict.HasSaid(i):
 			missing = append(missing, c.unsaid(i, &s.merged, s.evidence))
 		}
 	}

@@ -128,7 +128,7 @@ func (m *Merger) judge(ctx context.Context, in Input, model mergeModel, s *strea
 	if len(s.held) == 0 {
 		return nil, nil
 	}
-	c := judge.Case{Given: []string{in.Message}, Answer: strings.Join(s.held, "")}
+	c := judge.Case{Given: []string{in.Message}, Answer: strings.Join(s.held, ""), IsMerge: true}
 	for _, p := range in.Parts {
 		if p.Answer != nil {
 			c.Results = append(c.Results, p.Answer.GetText())

@@ -87,7 +87,7 @@ func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 		return RuleConversion
 	case isDayOf(c, e.set.has), d.isDay(c, e.facts):
 		return RuleDay
-	case d.yieldsAmount(e.amounts, c), isDifference(c, e.facts), d.yieldsMeasure(c), d.isOfNamed(e, c, named), e.isBeyondLimit(c),
+	case d.yieldsAmount(e.amounts, c), isDifference(c, e.facts), isSumOf(c, e.facts), d.yieldsMeasure(c), d.isOfNamed(e, c, named), e.isBeyondLimit(c),
 		d.isWithExtra(c, func(rest claim) bool { return d.isOfNamed(e, rest, named) }):
 		return RuleAmount
 	case d.yieldsPercentage(e.amounts, c):

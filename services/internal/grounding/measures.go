@@ -81,16 +81,26 @@ func measuresOf(unit string, facts []Fact) []int64 {
 	return out
 }
 
-// isDifference reports whether a claim is the difference of two measures of the evidence, or one with a fraction their sum: "lighter by 930 g",
-// "with the battery 2.6 kg". Small whole ones are too likely to be one by chance.
+// isSumOf reports whether a claim is the sum of two measures of the evidence: "with the battery 2.6 kg". Whole ones are too likely to be one by
+// chance.
+func isSumOf(c claim, evidence []Fact) bool {
+	unit, values := c.measured()
+	if len(c.others) > 0 || len(values) == 0 || c.values[0]%thousand == 0 {
+		return false
+	}
+	all := measuresOf(unit, evidence)
+	return slices.ContainsFunc(all, func(a int64) bool { return slices.Contains(all, values[0]-a) })
+}
+
+// isDifference reports whether a claim is the difference of two measures of the evidence: "lighter by 930 g". Small whole ones are too likely
+// to be one by chance.
 func isDifference(c claim, evidence []Fact) bool {
 	unit, values := c.measured()
 	if isPeriod(c.Fact) || len(c.others) > 0 || len(values) == 0 || c.values[0] < 10*thousand && c.values[0]%thousand == 0 {
 		return false
 	}
 	all := measuresOf(unit, evidence)
-	isSum := c.values[0]%thousand != 0 && slices.ContainsFunc(all, func(a int64) bool { return slices.Contains(all, values[0]-a) })
-	return isSum || isDifferenceOf(values[0], all) || approximate[c.Left] > 0 && slices.ContainsFunc(all, func(a int64) bool {
+	return isDifferenceOf(values[0], all) || approximate[c.Left] > 0 && slices.ContainsFunc(all, func(a int64) bool {
 		return slices.ContainsFunc(all, func(b int64) bool { return isNearly(values[0], a-b) })
 	})
 }

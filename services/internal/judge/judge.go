@@ -40,6 +40,11 @@ const (
 	maxWhy = 200
 )
 
+// askMissing asks for what a merge leaves out.
+const askMissing = "Each result is an answer to a part of the shopper's message. In \"missing\", list the numbers of those, counted from 1, of which the " +
+	"answer says nothing, or not what was asked; one that it says in other words, in short or worked out is not missing. Answer such as " +
+	`{"wrong":[],"missing":[2]}, or {"wrong":[],"missing":[]}.` + "\n"
+
 // temperature is that of a decision.
 var temperature = 0.0
 
@@ -49,6 +54,8 @@ type Case struct {
 	Given []string
 	// Results are what tools returned, or the answers that a reply is merged from.
 	Results []string
+	// IsMerge asks which of the results the answer leaves out, too.
+	IsMerge bool
 	// Answer is the text to judge.
 	Answer string
 }
@@ -57,6 +64,7 @@ type Case struct {
 type Verdict struct {
 	sentences []string   // of the answer, without the space around them
 	decisions []Decision // of each
+	missing   []int      // results that a merge leaves out, from 1; nil: the model has not said
 }
 
 // Decision is what a model says of one sentence. The zero value is that of a sentence that it has not read.
@@ -82,6 +90,7 @@ type output struct {
 		Sentence int    `json:"sentence" jsonschema:"number of the sentence"`
 		Why      string `json:"why" jsonschema:"at most 15 words"`
 	} `json:"wrong" jsonschema:"the sentences that must not be said"`
+	Missing []int `json:"missing,omitempty" jsonschema:"numbers of the results that the answer leaves out"`
 }
 
 // judgments counts the outcomes of [Ask].
@@ -120,7 +129,7 @@ func ask(ctx context.Context, model agentloop.Model, price *agentloop.Price, c C
 	if err != nil {
 		return nil, result, fmt.Errorf("judge: %w", err)
 	}
-	v := &Verdict{decisions: make([]Decision, len(sentences))}
+	v := &Verdict{decisions: make([]Decision, len(sentences)), missing: out.Missing}
 	for i, s := range sentences {
 		v.sentences, v.decisions[i].IsRead = append(v.sentences, strings.TrimSpace(s)), true
 	}
@@ -131,6 +140,11 @@ func ask(ctx context.Context, model agentloop.Model, price *agentloop.Price, c C
 		v.decisions[w.Sentence-1].Why = text.Cut(cmp.Or(strings.ToValidUTF8(text.OneLine(w.Why), "\uFFFD"), "no reason"), maxWhy)
 	}
 	return v, result, nil
+}
+
+// HasSaid reports whether the model has found the content of a result, counted from 0, in a merge. It is false if the model was not asked.
+func (v *Verdict) HasSaid(result int) bool {
+	return v != nil && v.missing != nil && !slices.Contains(v.missing, result+1)
 }
 
 // Add returns the result of a run with what judging its answer used. One of them may be nil, or both.
@@ -156,6 +170,9 @@ func (c Case) question(sentences []string) string {
 	}
 	for _, r := range c.Results {
 		prompt.Quote(&b, "", "result", r)
+	}
+	if c.IsMerge {
+		b.WriteString(askMissing)
 	}
 	var answer strings.Builder
 	for i, s := range sentences {

@@ -61,7 +61,7 @@ func CheckIDs(cases []Case) error {
 
 // toJudge returns what a model judges of a case, as in a turn.
 func (c Case) toJudge() judge.Case {
-	out := judge.Case{Given: append([]string{c.Message}, c.Given...), Answer: c.text()}
+	out := judge.Case{Given: append([]string{c.Message}, c.Given...), Answer: c.text(), IsMerge: len(c.Sections) > 0}
 	for _, p := range c.Payloads {
 		out.Results = append(out.Results, string(p.Result))
 	}
