@@ -71,6 +71,25 @@ func TestAModelJudgesTheMerge(t *testing.T) {
 	}
 }
 
+func TestAModelThatJudgesSaysWhichAnswersAreLeftOut(t *testing.T) {
+	const kettle, terms = "The kettle Brine is 39 EUR and holds 1.7 litres.", "You can return it within 30 days."
+	for _, tt := range []struct{ name, merged, verdict, want string }{
+		{"said in other words", kettle + " For returns, take four weeks and two days.", `{"wrong":[],"missing":[]}`, kettle + " For returns, take four weeks and two days."},
+		{"left out", kettle, `{"wrong":[],"missing":[2]}`, kettle + "\n\n" + terms},
+		{"the model does not say", kettle, `{"wrong":[]}`, kettle + "\n\n" + terms},
+		{"said wrongly", kettle + " You have four weeks to return it.", `{"wrong":[{"sentence":2,"why":"it is 30 days"}],"missing":[]}`, kettle + "\n\n" + terms},
+	} {
+		m := New(Config{Model: scripted.New(scripted.Step{Text: tt.merged}, scripted.Step{Text: tt.verdict}), Reserve: time.Minute, Logger: slog.New(slog.DiscardHandler)})
+		r := m.Merge(t.Context(), Input{
+			Message: "a kettle, and can I return it?", Language: "en", Judge: true, Due: time.Now().Add(time.Minute),
+			Parts: []Part{{"a kettle", answering(kettle, "Brine")}, {"can I return it?", answering(terms)}}, Check: asIs, Say: func(string) {},
+		})
+		if r.Text != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, r.Text, tt.want)
+		}
+	}
+}
+
 // lost returns the claims that a merge dropped, with a judge's reasons.
 func lost(r Result) string {
 	var out []string

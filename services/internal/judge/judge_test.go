@@ -111,6 +111,27 @@ func TestEqualSentences(t *testing.T) {
 	}
 }
 
+func TestWhatAMergeLeavesOut(t *testing.T) {
+	for output, want := range map[string][]bool{
+		`{"wrong":[],"missing":[2]}`: {true, false},
+		`{"wrong":[],"missing":[]}`:  {true, true},
+		`{"wrong":[]}`:               {false, false},
+	} {
+		model := scripted.New(scripted.Step{Text: output})
+		v, _, err := judge.Ask(t.Context(), model, nil, judge.Case{Results: []string{"It is 39 EUR.", "It is red."}, Answer: "It is 39 EUR.", IsMerge: true})
+		if err != nil || v.HasSaid(0) != want[0] || v.HasSaid(1) != want[1] {
+			t.Errorf("%s: %v, %v, %v, want %v", output, v.HasSaid(0), v.HasSaid(1), err, want)
+		}
+		if question := model.Requests()[0].Messages[1].Text; !strings.Contains(question, `"missing"`) {
+			t.Errorf("the model is not asked what is missing:\n%s", question)
+		}
+	}
+	var none *judge.Verdict
+	if none.HasSaid(0) {
+		t.Error("without a verdict, something is said")
+	}
+}
+
 func TestAModelThatCannotJudge(t *testing.T) {
 	for name, output := range map[string]string{
 		"prose": "All of it is right.", "another object": `{"score":5}`, "no such sentence": `{"wrong":[{"sentence":5,"why":"?"}]}`, "nothing": "",
