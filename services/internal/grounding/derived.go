@@ -4,13 +4,13 @@ import (
 	"slices"
 )
 
-// derivation is what derived amounts may come from: the supported claims of an answer. An answer may state, of the amounts
-// that it names itself, their sum, the difference of two, a multiple, a percentage of one, or one less a percentage; and by
+// derivation is what derived numbers may come from: the supported claims of an answer, and what the shopper wrote. An answer may state, of the
+// amounts that it names itself, their sum, the difference of two, a multiple, a percentage of one, or one less a percentage; and by
 // what percentage one is less than another. Of two amounts that follow each other in the evidence, such as the price before
 // and now, it may state the difference and the percentage. Of any amount of the evidence it may state a multiple by a quantity
 // that it names, the rest without an amount that it names, and a rounding that it calls one. What shipping costs counts as named where the
-// text speaks of shipping, an offer's amounts and percentages where it names the code, and the prices of products that the text or the shopper
-// names may be added up. And it may count what it lists, and the rest of a tool's total.
+// text speaks of shipping, an offer's amounts and percentages where it or the shopper names the code, and the prices of products that they name
+// may be added up. And it may count what it lists, and the rest of a tool's total. Measures and dates are derived in measures.go and dates.go.
 // Nothing else is derived: with every sum that can be made, almost any amount would be one.
 type derivation struct {
 	amounts     []claim

@@ -224,7 +224,7 @@ func TestFieldsStatusesAndGuarantees(t *testing.T) {
 		"KL-501 has been delivered.":                                                        1,
 		"KL-501 will be there on 26 November 2026 without fail.":                            1,
 		"KL-501 is expected on 26 November 2026.":                                           0,
-		"The lamp comes with a long guarantee.":                                         0,
+		"The lamp comes with a long guarantee.":                                             0,
 		"Für die Abnahme ist der Schornsteinfeger zuständig.":                               0,
 		"Sizes can be changed once within 15 days of delivery, return postage is not free.": 0,
 	})
