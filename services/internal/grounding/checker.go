@@ -44,10 +44,14 @@ func (e *Evidence) NewChecker() *Checker {
 	k := &Checker{evidence: e}
 	k.derivation.learnOffers(e.subjects.askedFor)
 	for _, a := range e.given {
-		if a.currency == "" && unitOf(a.Fact) == "" && len(e.amounts) > 0 {
+		if unitOf(a.Fact) != "" {
+			k.derivation.learn(a)
+			continue
+		}
+		if a.currency == "" && len(e.amounts) > 0 {
 			a.currency = e.amounts[0].currency
 		}
-		k.derivation.learn(a)
+		k.derivation.given = append(k.derivation.given, a)
 	}
 	return k
 }
@@ -171,9 +175,10 @@ func inOrder(a, b Claims) Claims {
 // judge returns the claims of the facts from the first one on. It decides those anew that more text may support: a sum may stand before
 // the multiples that it adds up.
 func (k *Checker) judge(first int) Claims {
-	learned := len(k.derivation.amounts)
+	d := &k.derivation
+	learned := len(d.amounts) + len(d.measures) + len(d.dates)
 	out := k.judgeOnce(first)
-	if len(k.derivation.amounts) > learned {
+	if len(d.amounts)+len(d.measures)+len(d.dates) > learned {
 		return k.judgeOnce(first)
 	}
 	return out
@@ -209,7 +214,7 @@ func (k *Checker) learnQuantities() {
 	if k.quantities == len(s) {
 		return
 	}
-	for _, f := range Read(s[k.quantities:], text.Language(s)).Facts {
+	for _, f := range Read(s[k.quantities:], languageOf(text.Language(s), k.evidence.Language)).Facts {
 		d.learnNumber(claim{Fact: f, values: f.values()})
 	}
 	k.quantities = len(s)

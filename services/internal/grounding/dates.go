@@ -1,6 +1,7 @@
 package grounding
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,44 +12,66 @@ import (
 // isDate reports whether a fact is a day of a month.
 func isDate(f Fact) bool { return len(f.readings) > 0 && f.readings[0][0].kind == day }
 
-// someYear is the year of dates that have none. It has 365 days.
+// someYear is the year of dates where none is known. It has 365 days.
 const someYear = 2001
 
-// yearOf returns the year that some facts name most often, or someYear.
-func yearOf(facts []Fact) int {
-	counts := map[int]int{}
-	most := someYear
-	for _, f := range facts {
-		if y := f.year(); y > 0 {
-			if counts[y]++; counts[y] > counts[most] {
-				most = y
-			}
-		}
-	}
-	return most
+// timeline is what days may follow from: the dates of some facts, and the periods. The zero value has none.
+type timeline struct {
+	year      int // of dates that have none; 0: it is not known
+	dates     []time.Time
+	intervals []interval
+	years     []int
 }
 
-// datesOf returns the days among some facts, in the year that stands behind each, or else in a given one.
-func datesOf(facts []Fact, year int) []time.Time {
-	var out []time.Time
+// interval is a period in months, in days or in working days. The zero value is none.
+type interval struct {
+	months, days int
+	isWork       bool
+}
+
+// newTimeline reads facts. Each date and each period is there once, and at most maxLearned of a kind.
+func newTimeline(facts []Fact) timeline {
+	var out timeline
+	counts := map[int]int{}
+	for _, f := range facts {
+		if y := f.year(); y > 0 {
+			if counts[y]++; counts[y] > counts[out.year] || counts[y] == counts[out.year] && y > out.year {
+				out.year = y
+			}
+			out.years = addOnce(out.years, y)
+		}
+		if p := f.interval(); p != (interval{}) {
+			out.intervals = addOnce(out.intervals, p)
+		}
+	}
 	for i, f := range facts {
-		if !isDate(f) || len(out) == maxLearned {
+		if !isDate(f) {
 			continue
 		}
 		own := f.year()
 		if own == 0 && i+1 < len(facts) && facts[i+1].Start > f.End && facts[i+1].Start-f.End <= len(" de ") {
 			own = facts[i+1].year()
 		}
-		if own == 0 {
-			own = year
+		if t, ok := f.dayIn(cmp.Or(own, out.year, someYear)); ok {
+			out.dates = addOnce(out.dates, t)
 		}
-		out = append(out, f.dayIn(own))
 	}
 	return out
 }
 
+// addOnce appends a value to a list that lacks it, up to maxLearned.
+func addOnce[T comparable](list []T, v T) []T {
+	if len(list) == maxLearned || slices.Contains(list, v) {
+		return list
+	}
+	return append(list, v)
+}
+
 // year returns the year that a fact is or names, or 0.
 func (f Fact) year() int {
+	if f.currency != "" || unitOf(f) != "" {
+		return 0
+	}
 	for _, reading := range f.readings {
 		k, isDated := reading[len(reading)-1], len(reading) == 1 || reading[0].kind == day
 		if y, err := strconv.Atoi(k.text); isDated && err == nil && k.kind == number && y >= 2000 && y < 2100 {
@@ -58,70 +81,114 @@ func (f Fact) year() int {
 	return 0
 }
 
-// dayIn returns the day of a date in a year.
-func (f Fact) dayIn(year int) time.Time {
+// dayIn returns the day of a date in a year. ok is false if there is no such day, or no year.
+func (f Fact) dayIn(year int) (t time.Time, ok bool) {
 	var d, m int
 	fmt.Sscanf(f.readings[0][0].text, "%d.%d", &d, &m)
-	return time.Date(year, time.Month(m), d, 0, 0, 0, 0, time.UTC)
+	t = time.Date(year, time.Month(m), d, 0, 0, 0, 0, time.UTC)
+	return t, year > 0 && t.Day() == d
 }
 
-// isDaysBetween reports whether a claim is the number of days or weeks between two dates of whatever years, or about that if it
-// says so.
-func isDaysBetween(c claim, dates []time.Time) bool {
-	_, n := c.span()
-	if n == 0 || len(c.others) > 0 {
+// interval returns the length of a period of whole days.
+func (f Fact) interval() interval {
+	unit, values := f.measured()
+	if !isPeriod(f) || len(values) == 0 || periods[f.Unit].times < dayMinutes && unit != "month" {
+		return interval{}
+	}
+	if unit == "month" {
+		return interval{months: int(values[0] / thousand)}
+	}
+	return interval{days: int(values[0] / (dayMinutes * thousand)), isWork: workdays[f.Unit]}
+}
+
+// workdays are the words for working days, as Fact.Unit has them, and those behind "jours" and "días" that say so.
+var workdays = map[string]bool{"work": true, "busi": true, "werk": true, "arbe": true, "ouvr": true, "labo": true, "habi": true}
+
+// after returns the day that is a period after another one; the last of the month if the month has no such day.
+func (p interval) after(t time.Time) time.Time {
+	u := t.AddDate(0, p.months, 0)
+	if u.Day() != t.Day() {
+		u = u.AddDate(0, 0, -u.Day())
+	}
+	if !p.isWork {
+		return u.AddDate(0, 0, p.days)
+	}
+	for days := p.days; days > 0; {
+		if u = u.AddDate(0, 0, 1); u.Weekday() != time.Saturday && u.Weekday() != time.Sunday {
+			days--
+		}
+	}
+	return u
+}
+
+const (
+	// mistaken is how many days from one of the evidence a date is that is taken for a mistake.
+	mistaken = 2
+	// leastTerm is the shortest period, in days, that a text need not name to count by it: what is due sooner may be any day.
+	leastTerm = 7
+	// maxWorkdays bounds a period in working days.
+	maxWorkdays = 60
+	// daysOfYear bounds the days between two dates.
+	daysOfYear = 365
+)
+
+// isDay reports whether a claim is a number of days between two dates of the evidence or the text, or follows from one of them by a period
+// of theirs: "30 days from 9 November, until 9 December".
+func (d *derivation) isDay(c claim, evidence timeline) bool {
+	isBare := c.dayAlone() > 0 || c.year() > 0
+	if !isDate(c.Fact) && !isBare && c.interval() == (interval{}) || len(c.others) > 0 {
 		return false
 	}
+	said := newTimeline(append(slices.Clone(d.dates), d.measures...))
+	dates := slices.Clone(evidence.dates)
+	for _, f := range d.dates {
+		if t, ok := f.dayIn(cmp.Or(f.year(), evidence.year, someYear)); ok {
+			dates = addOnce(dates, t)
+		}
+	}
+	if p := c.interval(); p.days > 0 {
+		return c.isBetween(p.days, dates)
+	}
+	isNear := func(t time.Time) bool {
+		u, ok := c.dayIn(t.Year())
+		days := int(u.Sub(t).Abs().Hours() / 24)
+		return !ok || min(days, daysOfYear-days) <= mistaken
+	}
+	if isDate(c.Fact) && slices.ContainsFunc(evidence.dates, isNear) {
+		return false
+	}
+	terms := slices.DeleteFunc(slices.Clone(evidence.intervals), func(p interval) bool { return p.months == 0 && p.days < leastTerm })
+	return slices.ContainsFunc(append(terms, said.intervals...), func(p interval) bool {
+		if year := c.year(); year > 0 && !isDate(c.Fact) {
+			return p.months > 0 && p.months%12 == 0 && slices.Contains(evidence.years, year-p.months/12)
+		}
+		return !(p.isWork && p.days > maxWorkdays) && slices.ContainsFunc(dates, func(t time.Time) bool {
+			return !(p.isWork && t.Year() == someYear) && c.isOn(p.after(t))
+		})
+	})
+}
+
+// isBetween reports whether a claim is the number of days or weeks between two dates, or about that if it says so.
+func (c claim) isBetween(n int, dates []time.Time) bool {
 	off := 0
 	if approximate[c.Left] > 0 {
 		off = int(periods[c.Unit].times / dayMinutes / 2)
 	}
-	return slices.ContainsFunc(dates, func(t time.Time) bool {
+	return n < daysOfYear && slices.ContainsFunc(dates, func(t time.Time) bool {
 		return slices.ContainsFunc(dates, func(u time.Time) bool {
-			const year = 365
-			days := ((u.YearDay()-t.YearDay()-n)%year + year) % year
-			return min(days, year-days) <= off
+			days := int(u.Sub(t).Hours() / 24)
+			return days > 0 && max(days-n, n-days) <= off
 		})
 	})
 }
 
-// isDay reports whether a claim is a number of days between two dates of the evidence or the text, or follows from one of them by a period
-// of theirs: "30 days from 9 November, until 9 December".
-func (d *derivation) isDay(c claim, evidence []Fact) bool {
-	if !isDate(c.Fact) && c.year() == 0 && !isPeriod(c.Fact) && c.dayAlone() == 0 {
-		return false
-	}
-	year := yearOf(evidence)
-	dates := datesOf(evidence, year)
-	isNear := isDate(c.Fact) && slices.ContainsFunc(dates, func(t time.Time) bool { return c.dayIn(t.Year()).Sub(t).Abs() <= mistaken*24*time.Hour })
-	dates = append(dates, datesOf(d.dates, year)...)
-	spans := slices.DeleteFunc(slices.Clone(evidence), func(f Fact) bool { return !isPeriod(f) })
-	return isDaysBetween(c, dates) || !isNear && isDayFrom(c, dates, evidence, append(spans, d.measures...))
-}
-
-// mistaken is how many days from one of the evidence a date is that is taken for a mistake.
-const mistaken = 2
-
-// isDayFrom reports whether a claim is the day that is a period after a date, in days or in working days, or the year that is some years after
-// one of the evidence.
-func isDayFrom(c claim, dates []time.Time, evidence, spans []Fact) bool {
-	return slices.ContainsFunc(spans, func(f Fact) bool {
-		months, days := f.span()
-		if year := c.year(); year > 0 && !isDate(c.Fact) {
-			return months > 0 && months%12 == 0 && slices.ContainsFunc(evidence, func(o Fact) bool { return o.year() == year-months/12 })
-		}
-		return months+days > 0 && slices.ContainsFunc(dates, func(t time.Time) bool {
-			return c.isOn(t.AddDate(0, months, days)) || t.Year() != someYear && periods[f.Unit].times == dayMinutes && c.isOn(workdaysAfter(t, days))
-		})
-	})
-}
-
-// isOn reports whether a date, or the day of a month, is on a day of any year.
+// isOn reports whether a date, or the day of a month, is on a day: in any year if it names none.
 func (c claim) isOn(t time.Time) bool {
-	if isDate(c.Fact) {
-		return c.dayIn(t.Year()).Equal(t)
+	if !isDate(c.Fact) {
+		return c.dayAlone() == t.Day()
 	}
-	return c.dayAlone() == t.Day()
+	u, ok := c.dayIn(cmp.Or(c.year(), t.Year()))
+	return ok && u.Equal(t)
 }
 
 // dayAlone returns the day of a month that a number may be without its month, or 0: "the 21st", "on Friday 4".
@@ -133,35 +200,15 @@ func (c claim) dayAlone() int {
 	return int(c.values[0] / thousand)
 }
 
-// span returns the length of a period. Both are 0 if it is of no whole day.
-func (f Fact) span() (months, days int) {
-	switch unit, values := f.measured(); {
-	case !isPeriod(f) || len(values) == 0:
-		return 0, 0
-	case unit == "month":
-		return int(values[0] / thousand), 0
-	case values[0]%(dayMinutes*thousand) == 0:
-		return 0, int(values[0] / (dayMinutes * thousand))
-	}
-	return 0, 0
-}
-
-// workdaysAfter returns the day that is some working days, from Monday to Friday, after another.
-func workdaysAfter(t time.Time, days int) time.Time {
-	for days = min(days, maxQuantity); days > 0; {
-		if t = t.AddDate(0, 0, 1); t.Weekday() != time.Saturday && t.Weekday() != time.Sunday {
-			days--
-		}
-	}
-	return t
-}
-
-// isWeekdayIn reports whether a claim is the weekday of a date that some facts have, or may be that of one whose year they do not name.
-func isWeekdayIn(c claim, facts []Fact) bool {
-	k := c.readings[0][0]
-	hasWeekday := slices.ContainsFunc(facts, func(f Fact) bool { return f.readings[0][0].kind == weekday })
-	return k.kind == weekday && slices.ContainsFunc(datesOf(facts, someYear), func(t time.Time) bool {
-		return t.Year() == someYear && !hasWeekday || t.Year() != someYear && weekdayKey((int(t.Weekday())+6)%7+1) == k
+// isWeekday reports whether a fact of a text is the weekday of the date beside it, which a timeline has.
+func (t Text) isWeekday(f Fact, of timeline) bool {
+	k := f.readings[0][0]
+	return k.kind == weekday && slices.ContainsFunc(t.Facts, func(date Fact) bool {
+		isBeside := date.Start >= f.End && date.Start-f.End <= len(", den ") || f.Start >= date.End && f.Start-date.End <= len(", a ")
+		return isDate(date) && isBeside && slices.ContainsFunc(of.dates, func(day time.Time) bool {
+			u, ok := date.dayIn(day.Year())
+			return ok && u.Equal(day) && u.Year() != someYear && weekdayKey((int(day.Weekday())+6)%7+1) == k
+		})
 	})
 }
 

@@ -22,7 +22,8 @@ type derivation struct {
 	counts      []int64
 	dates       []Fact  // with a day
 	measures    []Fact  // and periods
-	stated      []int64 // all values
+	stated      []int64 // bare numbers
+	given       []claim // amounts that the shopper wrote
 }
 
 const (
@@ -49,13 +50,13 @@ func (d *derivation) learn(c claim) {
 	case unitOf(c.Fact) != "" && len(d.measures) < maxLearned:
 		d.measures = append(d.measures, c.Fact)
 	}
-	if len(c.values) > 0 && len(d.stated) < maxLearned {
+	if c.kind() == Number && len(c.values) > 0 && len(d.stated) < maxLearned {
 		d.stated = append(d.stated, c.values[0])
 	}
 	d.learnNumber(c)
 }
 
-// yieldsBare reports whether a bare number is the sum, the difference or the product of two numbers of the text. Of one digit, almost any is.
+// yieldsBare reports whether a bare number is the sum, the difference or the product of two of the text. Of one digit, almost any is.
 func (d *derivation) yieldsBare(c claim) bool {
 	if c.kind() != Number || len(c.others) > 0 {
 		return false
@@ -250,9 +251,6 @@ func (d *derivation) yieldsPercentage(evidence []claim, c claim) bool {
 		return false
 	}
 	return slices.ContainsFunc(c.values, func(v int64) bool {
-		if slices.Contains(d.percentages, 100*thousand-v) { // 15 % are kept, 85 % paid back
-			return true
-		}
 		less := func(_, _ claim, x, y int64) bool {
 			low, high := min(x, y), max(x, y)
 			unit := int64(thousand)
@@ -387,7 +385,7 @@ func (d *derivation) isWithSubjects(c claim, named []*subject) bool {
 		}
 		v, currency, ok := n.valueOf(property)
 		if ok && (n.kind == kindCode || n.kind == kindProduct) && sameCurrency(currency, c.currency) && slices.ContainsFunc(c.values, func(total int64) bool {
-			return slices.ContainsFunc(slices.Concat(d.amounts, d.postage), func(a claim) bool { return slices.Contains(a.values, total-sign*v.least) })
+			return slices.ContainsFunc(slices.Concat(d.amounts, d.postage, d.given), func(a claim) bool { return slices.Contains(a.values, total-sign*v.least) })
 		}) {
 			return true
 		}
@@ -449,6 +447,22 @@ const roundedShare = 40
 
 // roundedDigits is the part of a number by which rounding to its digits may change it.
 const roundedDigits = 12
+
+// yieldsGiven reports whether a claim is a percentage of an amount that the shopper wrote, what it leaves, or that amount with one of the text or
+// without it.
+func (d *derivation) yieldsGiven(c claim) bool {
+	return c.currency != "" && slices.ContainsFunc(d.given, func(g claim) bool {
+		whole := g.values[0]
+		return sameCurrency(c.currency, g.currency) && slices.ContainsFunc(c.values, func(v int64) bool {
+			return slices.ContainsFunc(d.percentages, func(p int64) bool {
+				part := whole / 10 * p / 10_000
+				return isRounded(v, part) || isRounded(v, whole-part)
+			}) || slices.ContainsFunc(d.amounts, func(a claim) bool {
+				return slices.ContainsFunc(a.values, func(w int64) bool { return w != whole && (v == whole+w || v == whole-w || v == w-whole) })
+			})
+		})
+	})
+}
 
 // isPart reports whether v is an nth of an amount, rounded to hundredths: 66.50 of 199.50 in three parts.
 func isPart(v, amount, n int64) bool { return max(v*n-amount, amount-v*n) <= 5*n }

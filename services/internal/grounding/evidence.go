@@ -38,7 +38,8 @@ type Evidence struct {
 	bare     []int64
 	limits   []claim // amounts that something depends on
 	carts    []claim // subtotals of carts
-	given    []claim // numbers that people wrote
+	given    []claim // amounts and measures that people wrote
+	timeline timeline
 	subjects subjects
 }
 
@@ -85,9 +86,9 @@ func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 		return RuleQuantity
 	case isConversion(c, e.facts), isConversion(c, d.measures):
 		return RuleConversion
-	case isDayOf(c, e.set.has), d.isDay(c, e.facts):
+	case isDayOf(c, e.set.has), d.isDay(c, e.timeline):
 		return RuleDay
-	case d.yieldsAmount(e.amounts, c), isDifference(c, e.facts), isSumOf(c, e.facts), d.yieldsMeasure(c), d.isOfNamed(e, c, named), e.isBeyondLimit(c),
+	case d.yieldsAmount(e.amounts, c), d.yieldsGiven(c), isDifference(c, e.facts), isSumOf(c, e.facts), d.yieldsMeasure(c), d.isOfNamed(e, c, named), e.isBeyondLimit(c),
 		d.isWithExtra(c, func(rest claim) bool { return d.isOfNamed(e, rest, named) }):
 		return RuleAmount
 	case d.yieldsPercentage(e.amounts, c):
@@ -116,7 +117,7 @@ func (d *derivation) isOfNamed(e *Evidence, c claim, named []*subject) bool {
 func (c claim) asAmount(amounts []claim) claim {
 	digits := len(c.text) - 1 - strings.LastIndexAny(c.text, ".,")
 	isDay := slices.ContainsFunc(c.readings, func(reading []key) bool { return reading[0].kind == day })
-	if hundredths := subunitWords[c.Unit] > 0 && c.IsNumber() && len(c.values) > 0; hundredths && len(amounts) > 0 {
+	if hundredths := subunitUnits[c.Unit] && c.IsNumber() && len(c.values) > 0; hundredths && len(amounts) > 0 {
 		c.currency, c.values = amounts[0].currency, []int64{c.values[0] / 100}
 		return c
 	}
@@ -184,7 +185,7 @@ type claim struct {
 	others    []Fact // of a range such as 2-3
 	values    []int64
 	isSummand bool // it stands beside a sign of addition or equality
-	isFactor  bool // it stands beside a sign of multiplication
+	isFactor  bool // it stands before a sign of multiplication and an amount
 }
 
 // claimsOf returns the claims of a text. Numbers in words of its language, the base of a BCP 47 tag or "", are claims with a period or one of
@@ -209,7 +210,12 @@ func (t Text) claims(units map[string]bool) []claim {
 			continue
 		}
 		inRange = f.IsNumber() && f.currency == ""
-		out = append(out, t.claim(f))
+		c := t.claim(f)
+		if i+1 < len(t.Facts) && t.Facts[i+1].currency != "" {
+			sign := strings.Trim(text[f.End:max(f.End, t.Facts[i+1].Start)], spaces+"*")
+			c.isFactor = sign == "×" || sign == "x"
+		}
+		out = append(out, c)
 	}
 	return out
 }
@@ -218,7 +224,7 @@ func (t Text) claims(units map[string]bool) []claim {
 func (t Text) claim(f Fact) claim {
 	before, after := strings.TrimRight(t.raw[:f.Start], spaces+"*"), strings.TrimLeft(t.raw[f.End:], spaces+"*")
 	isFactor := strings.HasPrefix(after, "×") || strings.HasPrefix(after, "x ") || strings.HasSuffix(before, "×") || strings.HasSuffix(before, " x")
-	return claim{Fact: f, text: t.raw[f.Start:f.End], values: f.values(), isFactor: isFactor, isSummand: !isFactor && (addsTo(after) || isAddedTo(before))}
+	return claim{Fact: f, text: t.raw[f.Start:f.End], values: f.values(), isSummand: !isFactor && (addsTo(after) || isAddedTo(before))}
 }
 
 // addsTo reports whether a text begins with a sign of addition or equality and a number or an amount behind it: "100+ reviews" adds nothing.
@@ -266,7 +272,7 @@ func (e *Evidence) hasAmount(c claim) bool {
 	if slices.ContainsFunc(e.amounts, func(a claim) bool { return isSame(a) && shareOne(c.values, a.values) }) {
 		return true
 	}
-	return shareOne(c.values, e.bare) && (len(e.amounts) == 0 || slices.ContainsFunc(e.amounts, isSame))
+	return shareOne(c.values, e.bare) && slices.ContainsFunc(e.amounts, isSame)
 }
 
 // shareOne reports whether two lists have a value in common.

@@ -144,7 +144,9 @@ func (f Fact) WithoutYear() Fact {
 	}
 	dates := make([][]key, len(f.readings))
 	for i, reading := range f.readings {
-		dates[i] = reading[:1]
+		if dates[i] = reading; reading[0].kind == day {
+			dates[i] = reading[:1]
+		}
 	}
 	f.readings = dates
 	return f

@@ -105,10 +105,12 @@ func isDifference(c claim, evidence []Fact) bool {
 	})
 }
 
-// yieldsMeasure reports whether a claim is the sum or the difference of two measures or periods that the text names.
+// yieldsMeasure reports whether a claim is the sum or the difference of two measures or periods that the text names. Of
+// short periods, almost any is.
 func (d *derivation) yieldsMeasure(c claim) bool {
 	unit, values := c.measured()
-	if len(c.others) > 0 || len(values) == 0 {
+	isSmall := isPeriod(c.Fact) && len(c.values) > 0 && c.values[0] < 10*thousand
+	if len(c.others) > 0 || len(values) == 0 || isSmall {
 		return false
 	}
 	all, v := measuresOf(unit, d.measures), values[0]

@@ -40,6 +40,8 @@ type Section struct {
 	Text
 	// Set is what the section says.
 	Set Set
+
+	timeline timeline
 }
 
 // Read reads a text in the language that it shows, or in that of the reply.
@@ -76,6 +78,7 @@ func (e *MergeEvidence) AddCurrency(code string) {
 // AddAnswer adds an answer, and the titles of the products that stand beside it.
 func (e *MergeEvidence) AddAnswer(answer string, titles []string) *Section {
 	s := &Section{Text: e.Read(answer)}
+	s.timeline = newTimeline(s.Facts)
 	e.addSubjects(answer, titles)
 	s.Set.Add(s.Text)
 	e.sections = append(e.sections, s)
@@ -236,7 +239,8 @@ func (e *MergeEvidence) unsupportedFacts(t, before Text) Claims {
 	var open []claim
 	for _, f := range t.Facts {
 		c := t.claim(f)
-		if f.holds(e.has) && !e.hasOtherUnit(f) || e.quotes(f) {
+		isWeekday := func(s *Section) bool { return t.isWeekday(f, s.timeline) }
+		if f.holds(e.has) && !e.hasOtherUnit(f) || e.quotes(f) || slices.ContainsFunc(e.sections, isWeekday) {
 			said.learn(c.asAmount(e.amounts))
 		} else {
 			open = append(open, c)
@@ -442,7 +446,7 @@ func (d *derivation) ruleOfMerge(e *MergeEvidence, c claim) string {
 	switch {
 	case c.Plain && unitOf(c.Fact) == "" && e.counts.Has(c.Fact):
 		return RuleCount
-	case isDayOf(c, e.has), slices.ContainsFunc(e.sections, func(s *Section) bool { return d.isDay(c, s.Facts) || isWeekdayIn(c, s.Facts) }):
+	case isDayOf(c, e.has), slices.ContainsFunc(e.sections, func(s *Section) bool { return d.isDay(c, s.timeline) }):
 		return RuleDay
 	case d.isMultiple(e.amounts, c):
 		return RuleQuantity

@@ -231,6 +231,15 @@ var (
 	subunitWords  = positions([]string{"cent cents pence p centime centimes céntimo céntimos rappen"})
 )
 
+// subunitUnits are these words as Fact.Unit has them.
+var subunitUnits = func() map[string]bool {
+	out := map[string]bool{}
+	for w := range subunitWords {
+		out[unitWord(w)] = true
+	}
+	return out
+}()
+
 // currencyCode returns the ISO 4217 code of a word or sign, the sign itself where several currencies share it, or "".
 func currencyCode(word string) string {
 	if code := currencies[word]; code != "" {

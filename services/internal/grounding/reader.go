@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/quartet-commerce/quartet/services/internal/text"
 )
 
 // spaces may stand within a number, and between it and its unit.
@@ -280,7 +282,7 @@ func (r *reader) number() {
 // isYear reports whether the digits at the token are the year behind a date.
 func (r *reader) isYear(digits string) bool {
 	n := len(r.out.Facts)
-	return len(digits) == 4 && n > 0 && isDate(r.out.Facts[n-1]) && r.tokens[r.at].start()-r.out.Facts[n-1].End <= len(" de ")
+	return len(digits) == 4 && strings.HasPrefix(digits, "20") && n > 0 && isDate(r.out.Facts[n-1]) && r.tokens[r.at].start()-r.out.Facts[n-1].End <= len(" de ")
 }
 
 // joined adds the codes that a number may be part of, with the word before or behind it: save-20, ORD 1001, 256 GB. A word in
@@ -385,6 +387,9 @@ func (r *reader) unit(i int) (unit string, end int) {
 		word = "°" + r.next(i, "° ")
 	case word == "km" && r.next(i+1, "/") == "h":
 		word = "km/h"
+	}
+	if next := text.Fold(r.next(i+1, "")); (word == "jours" || word == "jour" || word == "días" || word == "día") && workdays[text.Head(next, unitLength)] {
+		return "work", 0
 	}
 	return unitWord(word), 0
 }

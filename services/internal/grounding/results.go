@@ -50,7 +50,7 @@ func (e *Evidence) Read() {
 			}
 		}
 	}
-	e.limits = e.readLimits()
+	e.limits, e.timeline = e.readLimits(), newTimeline(e.facts)
 	var all strings.Builder
 	all.Grow(size + len(e.results))
 	for _, r := range e.results {
@@ -103,7 +103,7 @@ func (e *Evidence) add(p place, t Text) {
 		case f.IsNumber() && len(values) > 0 && (!p.isResult || values[0]%thousand != 0): // what people write, and what looks like a price
 			e.bare = append(e.bare, values...)
 		}
-		if !p.isResult && f.IsNumber() && len(values) > 0 && f.Unit != Percent && f.year() == 0 {
+		if !p.isResult && len(values) > 0 && (f.currency != "" || unitOf(f) != "" || f.IsNumber() && values[0]%thousand != 0) {
 			e.given = append(e.given, claim{Fact: f, values: values})
 		}
 	}
