@@ -128,10 +128,15 @@ func TestAnswersDeriveDates(t *testing.T) {
 		"30 days from 9 November is 12 December.":                        1,
 		"30 days from 9 November is 9 December, so 12 days are left.":    0,
 		"30 days from 9 November is 9 December, so 15 days are left.":    1,
-		"Sent in today, it is back 5 working days later, on 4 December.": 0, // not on 3 December, 5 days later
+		"Sent in today, it is back 5 working days later, on 4 December.": 0,
 		"Sent in today, it is back 5 working days later, on 7 December.": 1,
 		"It has a warranty of 3 years, until November 2029.":             0,
 		"It has a warranty of 3 years, until November 2028.":             1,
+		"You have 30 days, until 2029-12-09.":                            1,
+		"30 days from 9 November is 21 December.":                        1, // as if in working days
+		"Sent in today, it is back 5 working days later, on 2 December.": 1, // as if in any
+		"The warranty is 365 days.":                                      1,
+		"You have 30 days, which ends on 31 February.":                   1,
 		"It was delivered on 10 November.":                               1,
 		"You have 30 days, that is a month; it came on 8 November.":      1,
 	} {
@@ -146,20 +151,25 @@ func TestAnswersDeriveDates(t *testing.T) {
 
 func TestAnswersDeriveFromWhatTheShopperWrote(t *testing.T) {
 	const codes = `{"promotions":[{"code":"GLOW10","offer":"10 % off lamps","eligible":true},{"code":"DUSK20","offer":"20 % off lamps","eligible":true}],` +
-		`"products":[{"product_id":"A","title":"Varn Orb","price":"20.00 EUR","details":"weight 2.3 kg; power 1200 W"}]}`
+		`"products":[{"product_id":"A","title":"Varn Orb","price":"20.00 EUR","details":"weight 2.3 kg; power 1200 W"},{"product_id":"B","title":"Varn Glow","price":"19.50 EUR"}]}`
 	for text, want := range map[string]int{
-		"It takes off 14.00 EUR, so you pay 126.00 EUR.":   0,
-		"It takes off 24.00 EUR, so you pay 116.00 EUR.":   2,
-		"With the Varn Orb you are at 160.00 EUR.":         0,
-		"With the Varn Orb you are at 170.00 EUR.":         1,
-		"It weighs 2.3 kg, and with your 4 kg it's 6.3 kg": 0,
-		"It weighs 2.3 kg, and with your 4 kg it's 7.3 kg": 1,
-		"It takes 1.2 kW.": 0,
-		"It takes 1.3 kW.": 1,
+		"It takes off 14.00 EUR, so you pay 126.00 EUR.":                            0,
+		"It takes off 24.00 EUR, so you pay 116.00 EUR.":                            2,
+		"With the Varn Orb you are at 160.00 EUR.":                                  0,
+		"With the Varn Orb you are at 170.00 EUR.":                                  1,
+		"It weighs 2.3 kg, and with your 4 kg it's 6.3 kg":                          0,
+		"It weighs 2.3 kg, and with your 4 kg it's 7.3 kg":                          1,
+		"The Varn Orb is 20.00 EUR, 50 cents more than the Varn Glow at 19.50 EUR.": 0,
+		"The Varn Orb is 20.00 EUR, 60 pence more than the Varn Glow at 19.50 EUR.": 1,
+		"It costs 20.00 EUR. A fee of 4 EUR applies.":                               1,
+		"Delivery is free for you.":                                                 1,
+		"It takes 1.2 kW.":                                                          0,
+		"It takes 1.3 kW.":                                                          1,
 	} {
 		var e Evidence
 		e.AddResult("", codes)
-		e.AddText("What does GLOW10 make of 140 EUR? I carry 4 kg.")
+		e.AddResult("", `{"policy":"Delivery","text":"Delivery costs 4.90 EUR. It is free of charge from 390 EUR."}`)
+		e.AddText("What does GLOW10 make of 140 EUR? I carry 4 kg, and have size 42 and order 501.")
 		if got := e.Check(text).Rejected(); len(got) != want {
 			t.Errorf("Check(%q) = %+v, want %d rejected", text, got, want)
 		}

@@ -100,7 +100,7 @@ func (e *Evidence) add(p place, t Text) {
 		switch {
 		case f.currency != "":
 			e.amounts = append(e.amounts, claim{Fact: f, values: values})
-		case f.IsNumber() && len(values) > 0 && (!p.isResult || values[0]%thousand != 0): // what people write, and what looks like a price
+		case f.IsNumber() && len(values) > 0 && (!p.isResult && unitOf(f) == "" || values[0]%thousand != 0): // what people write, and what looks like a price
 			e.bare = append(e.bare, values...)
 		}
 		if !p.isResult && len(values) > 0 && (f.currency != "" || unitOf(f) != "" || f.IsNumber() && values[0]%thousand != 0) {

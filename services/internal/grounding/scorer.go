@@ -447,7 +447,7 @@ type sentenceRead struct {
 	products []*subject // that it names, in order
 	likely   map[string]float64
 	none     float64 // the probability that it says nothing that evidence can deny
-	isNamed  bool    // it names what it is about, or the text named nothing before
+	isNamed  bool    // it names what it is about, or the text named one thing at most before
 }
 
 // says returns what clauses of a sentence may say, with the probabilities. Rules of the evidence are not of the only order.
@@ -467,7 +467,7 @@ func (s *subjects) says(o outline, first int, sentence []clause, before []*subje
 		}
 	}
 	scored, products := scorable(words, s.byWord, named)
-	r.products, r.isNamed = products, len(named) > 0 || len(before) == 0
+	r.products, r.isNamed = products, len(named) > 0 || !slices.ContainsFunc(before, func(b *subject) bool { return b != before[0] })
 	for _, kind := range []string{kindProduct, kindOrder, kindCode} {
 		of := ofKind(named, kind)
 		if last := ofKind(before, kind); len(of) == 0 && len(last) > 0 && !all.hintsAtOthers(last[len(last)-1]) {

@@ -462,7 +462,7 @@ type statement struct {
 	stems   []string
 	denied  string   // "": none
 	denies  bool     // it has a word that denies something
-	isBut   bool     // its sentence denies or excludes something; set for clauses of the evidence
+	isBut   bool     // it denies or excludes something; set for clauses of the evidence
 	denials []string // all stems that it denies, if its sentence has no condition
 	about   []*subject
 }
@@ -488,7 +488,7 @@ func (s *subjects) addStatements(o outline, about []*subject) {
 			if sentenceHas(o.clauses, i, "IF") || sentenceHas(o.clauses, i, "ONLY") {
 				said.denials, said.denies = nil, false
 			}
-			said.isBut = sentenceHas(o.clauses, i, "NOT") || sentenceHas(o.clauses, i, "EXCEPT")
+			said.isBut = c.has("NOT") || c.has("EXCEPT")
 			said.words, said.about = c.text(), o.refs[i].named
 			s.said = append(s.said, said)
 		}

@@ -237,3 +237,19 @@ func TestADenialBeforeAPreposition(t *testing.T) {
 		t.Errorf("Supports(%q) is false", text)
 	}
 }
+
+// A sentence that names nothing goes on about the one thing that the text has named, and of several it may be about any.
+func TestSentencesThatGoOn(t *testing.T) {
+	checkRejected(t, `{"products":[{"product_id":"A","title":"Varn Orb","price":"349.00 EUR","stock":5},{"product_id":"B","title":"Hollin Dusk","price":"60.00 EUR","stock":0}]}`, map[string]int{
+		"The Varn Orb costs 349.00 EUR. Unfortunately it cannot be had any more.":                                    1,
+		"The Varn Orb costs 349.00 EUR, the Hollin Dusk 60.00 EUR. There are none of these to be had at the moment.": 0,
+	})
+}
+
+// What a rule denies is no reversal of another denial, but of what it allows.
+func TestDenialsOfRulesThatDeny(t *testing.T) {
+	checkRejected(t, `{"passages":[{"policy":"Codes","text":"Codes do not apply to delivery costs. Reduced goods are excluded from all codes."},{"policy":"Sale","text":"Sale items can be exchanged but not refunded."}]}`, map[string]int{
+		"None of the codes applies to reduced goods.": 0,
+		"Sale items cannot be exchanged.":             1,
+	})
+}
