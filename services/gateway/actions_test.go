@@ -153,10 +153,10 @@ func TestActionsFollowTheText(t *testing.T) {
 		},
 		"no code whose sentence the merge drops": {
 			answers: map[string]*specialistv1.Answer{
-				"promotions": withPromotion("MATCHSET takes off 4.50 EUR. It needs 30 EUR, one tent and 2 mats, until 3 May 2026.", 450, "MATCHSET"),
+				"promotions": withPromotion("MATCHSET takes off 4.50 EUR. It needs 30 EUR, one tent and 12 mats, until 3 May 2026.", 450, "MATCHSET"),
 				"search":     {Text: "Returns take 14 days."},
 			},
-			merged: "There is an offer from 30 EUR for one tent and 2 mats until 3 May 2026. MATCHSET takes off 6.50 EUR. Returns take 14 days.",
+			merged: "There is an offer from 30 EUR for one tent and 12 mats until 3 May 2026. MATCHSET takes off 6.50 EUR. Returns take 14 days.",
 		},
 		"one of two orders, named by its item": {
 			answers: map[string]*specialistv1.Answer{

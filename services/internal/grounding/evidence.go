@@ -98,7 +98,7 @@ func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 	case isAbout(c, e.amounts), isAboutDerived(c, e.amounts), isAboutDerived(c, d.amounts), isAboutMeasure(c, e.facts):
 		return RuleRounding
 	}
-	if bare := c; c.currency == "" && c.Unit == "" && len(e.amounts) > 0 && c.IsNumber() {
+	if bare := c; c.currency == "" && c.Unit == "" && len(e.amounts) > 0 && c.IsNumber() && !slices.Contains(c.values, 0) { // "40 are missing"
 		bare.currency = e.amounts[0].currency
 		if d.yieldsAmount(e.amounts, bare) || e.isBeyondLimit(bare) {
 			return RuleAmount
