@@ -45,7 +45,7 @@ type feature struct {
 	shared    bool // another section has it too, so it counts only if the section has no other
 }
 
-// in reports whether a text has the feature.
+// in reports whether a text has the feature: a date also without its year.
 func (f feature) in(folded string, facts *grounding.Set) bool {
 	if f.title != "" {
 		return strings.Contains(folded, f.title) || f.isShortened(folded)

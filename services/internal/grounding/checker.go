@@ -175,10 +175,9 @@ func inOrder(a, b Claims) Claims {
 // judge returns the claims of the facts from the first one on. It decides those anew that more text may support: a sum may stand before
 // the multiples that it adds up.
 func (k *Checker) judge(first int) Claims {
-	d := &k.derivation
-	learned := len(d.amounts) + len(d.measures) + len(d.dates)
+	known := k.derivation.known()
 	out := k.judgeOnce(first)
-	if len(d.amounts)+len(d.measures)+len(d.dates) > learned {
+	if k.derivation.known() > known {
 		return k.judgeOnce(first)
 	}
 	return out

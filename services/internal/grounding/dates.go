@@ -91,11 +91,14 @@ func (f Fact) dayIn(year int) (t time.Time, ok bool) {
 
 // interval returns the length of a period of whole days.
 func (f Fact) interval() interval {
-	unit, values := f.measured()
-	if !isPeriod(f) || len(values) == 0 || periods[f.Unit].times < dayMinutes && unit != "month" {
+	if !isPeriod(f) {
 		return interval{}
 	}
-	if unit == "month" {
+	unit, values := f.measured()
+	switch {
+	case len(values) == 0 || unit != "month" && periods[f.Unit].times < dayMinutes:
+		return interval{}
+	case unit == "month":
 		return interval{months: int(values[0] / thousand)}
 	}
 	return interval{days: int(values[0] / (dayMinutes * thousand)), isWork: workdays[f.Unit]}
@@ -139,7 +142,6 @@ func (d *derivation) isDay(c claim, evidence timeline) bool {
 	if !isDate(c.Fact) && !isBare && c.interval() == (interval{}) || len(c.others) > 0 {
 		return false
 	}
-	said := newTimeline(append(slices.Clone(d.dates), d.measures...))
 	dates := slices.Clone(evidence.dates)
 	for _, f := range d.dates {
 		if t, ok := f.dayIn(cmp.Or(f.year(), evidence.year, someYear)); ok {
@@ -158,7 +160,12 @@ func (d *derivation) isDay(c claim, evidence timeline) bool {
 		return false
 	}
 	terms := slices.DeleteFunc(slices.Clone(evidence.intervals), func(p interval) bool { return p.months == 0 && p.days < leastTerm })
-	return slices.ContainsFunc(append(terms, said.intervals...), func(p interval) bool {
+	for _, f := range d.measures {
+		if p := f.interval(); p != (interval{}) && !slices.Contains(terms, p) {
+			terms = append(terms, p)
+		}
+	}
+	return slices.ContainsFunc(terms, func(p interval) bool {
 		if year := c.year(); year > 0 && !isDate(c.Fact) {
 			return p.months > 0 && p.months%12 == 0 && slices.Contains(evidence.years, year-p.months/12)
 		}

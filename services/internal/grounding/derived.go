@@ -74,6 +74,18 @@ func (d *derivation) yieldsBare(c claim) bool {
 	})
 }
 
+// isBareAmount reports whether a number without a unit is an amount that follows from others, or one above or below a limit: "40 are missing".
+func (d *derivation) isBareAmount(e *Evidence, c claim) bool {
+	if c.currency != "" || c.Unit != "" || len(e.amounts) == 0 || !c.IsNumber() || slices.Contains(c.values, 0) {
+		return false
+	}
+	c.currency = e.amounts[0].currency
+	return d.yieldsAmount(e.amounts, c) || e.isBeyondLimit(c)
+}
+
+// known returns how many claims that others may follow from were taken in.
+func (d *derivation) known() int { return len(d.amounts) + len(d.measures) + len(d.dates) }
+
 // learnNumber takes in a whole number that may be a quantity, also one in words.
 func (d *derivation) learnNumber(c claim) {
 	isWhole := len(c.values) > 0 && len(c.others) == 0 && c.values[0]%thousand == 0 && c.values[0] <= maxQuantity*thousand
@@ -196,10 +208,7 @@ func (d *derivation) yieldsOwn(evidence []claim, c claim) bool {
 				return true
 			}
 			if v%a == 0 && v/a <= maxImplied || slices.ContainsFunc(d.numbers, func(n int64) bool { return v == a*n }) ||
-				slices.ContainsFunc(d.percentages, func(p int64) bool {
-					part := a / 10 * p / 10_000
-					return isRounded(v, part) || isRounded(v, a-part)
-				}) {
+				d.isShare(v, a) {
 				return true
 			}
 		}
@@ -360,7 +369,9 @@ func (s *subjects) isOfSubjects(c claim, named []*subject) bool {
 		if len(values) < 2 {
 			continue
 		}
-		if slices.Contains(c.values, sum) || slices.ContainsFunc(c.values, func(v int64) bool { return isSum(v, values, maxSummed) }) || slices.ContainsFunc(c.values, func(v int64) bool { return len(values) <= maxSummed && isDifferenceOf(v, values) }) {
+		if slices.ContainsFunc(c.values, func(v int64) bool {
+			return v == sum || isSum(v, values, maxSummed) || len(values) <= maxSummed && isDifferenceOf(v, values)
+		}) {
 			return true
 		}
 	}
@@ -454,13 +465,18 @@ func (d *derivation) yieldsGiven(c claim) bool {
 	return c.currency != "" && slices.ContainsFunc(d.given, func(g claim) bool {
 		whole := g.values[0]
 		return sameCurrency(c.currency, g.currency) && slices.ContainsFunc(c.values, func(v int64) bool {
-			return slices.ContainsFunc(d.percentages, func(p int64) bool {
-				part := whole / 10 * p / 10_000
-				return isRounded(v, part) || isRounded(v, whole-part)
-			}) || slices.ContainsFunc(d.amounts, func(a claim) bool {
+			return d.isShare(v, whole) || slices.ContainsFunc(d.amounts, func(a claim) bool {
 				return slices.ContainsFunc(a.values, func(w int64) bool { return w != whole && (v == whole+w || v == whole-w || v == w-whole) })
 			})
 		})
+	})
+}
+
+// isShare reports whether v is one of the percentages of an amount, or what it leaves.
+func (d *derivation) isShare(v, amount int64) bool {
+	return slices.ContainsFunc(d.percentages, func(p int64) bool {
+		part := amount / 10 * p / 10_000
+		return isRounded(v, part) || isRounded(v, amount-part)
 	})
 }
 

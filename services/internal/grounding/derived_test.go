@@ -55,7 +55,7 @@ func TestAnswersDeriveAsPeopleDo(t *testing.T) {
 	const orders = `[{"order_id":"KL-501","total":"74.95 EUR","placed":"16 November 2026"},{"order_id":"KL-502","total":"289.00 EUR","placed":"19 November 2026"}]`
 	const terms = `{"policy":"Delivery","text":"Standard delivery costs 4.90 EUR. It is free of charge from 390 EUR."}`
 	const codes = `{"promotions":[{"code":"GLOW10","offer":"10 % off lamps","eligible":true}]}`
-	for text, want := range map[string]int{
+	checkRejectedBeside(t, "a lamp for up to 400 EUR, and where are my 2 orders?", []string{products, orders, terms, codes}, map[string]int{
 		"Varn Orb and Varn Glow together come to 478.90 EUR.":                                                     0,
 		"Varn Orb and Varn Glow together come to 468.90 EUR.":                                                     1,
 		"Across both orders you spent 363.95 EUR.":                                                                0,
@@ -92,17 +92,7 @@ func TestAnswersDeriveAsPeopleDo(t *testing.T) {
 		"The Varn Orb and the Varn Dusk with delivery are 872.90 EUR.":                                            0,
 		"The Varn Orb and the Varn Dusk with delivery are 863.10 EUR.":                                            1,
 		"The Varn Orb weighs about 17 kg.":                                                                        1,
-	} {
-		var e Evidence
-		e.AddResult("", products)
-		e.AddResult("", orders)
-		e.AddResult("", terms)
-		e.AddResult("", codes)
-		e.AddText("a lamp for up to 400 EUR, and where are my 2 orders?")
-		if got := e.Check(text).Rejected(); len(got) != want {
-			t.Errorf("Check(%q) = %+v, want %d rejected", text, got, want)
-		}
-	}
+	})
 }
 
 func TestAnswersDeriveFromTheCartAndItsCodes(t *testing.T) {
@@ -123,7 +113,7 @@ func TestAnswersDeriveFromTheCartAndItsCodes(t *testing.T) {
 func TestAnswersDeriveDates(t *testing.T) {
 	const results = `{"order":{"order_id":"KL-501","status":"delivered","delivered":"9 November 2026"},` +
 		`"passages":[{"policy":"Returns","text":"Unused goods can be returned within 30 days. Repairs take 5 working days. The warranty is 3 years."}]}`
-	for text, want := range map[string]int{
+	checkRejectedBeside(t, "Today is Friday, 27 November 2026 (UTC).", []string{results}, map[string]int{
 		"30 days from 9 November is 9 December.":                         0,
 		"30 days from 9 November is 12 December.":                        1,
 		"30 days from 9 November is 9 December, so 12 days are left.":    0,
@@ -139,20 +129,14 @@ func TestAnswersDeriveDates(t *testing.T) {
 		"You have 30 days, which ends on 31 February.":                   1,
 		"It was delivered on 10 November.":                               1,
 		"You have 30 days, that is a month; it came on 8 November.":      1,
-	} {
-		var e Evidence
-		e.AddResult("", results)
-		e.AddText("Today is Friday, 27 November 2026 (UTC).")
-		if got := e.Check(text).Rejected(); len(got) != want {
-			t.Errorf("Check(%q) = %+v, want %d rejected", text, got, want)
-		}
-	}
+	})
 }
 
 func TestAnswersDeriveFromWhatTheShopperWrote(t *testing.T) {
 	const codes = `{"promotions":[{"code":"GLOW10","offer":"10 % off lamps","eligible":true},{"code":"DUSK20","offer":"20 % off lamps","eligible":true}],` +
 		`"products":[{"product_id":"A","title":"Varn Orb","price":"20.00 EUR","details":"weight 2.3 kg; power 1200 W"},{"product_id":"B","title":"Varn Glow","price":"19.50 EUR"}]}`
-	for text, want := range map[string]int{
+	const terms = `{"policy":"Delivery","text":"Delivery costs 4.90 EUR. It is free of charge from 390 EUR."}`
+	checkRejectedBeside(t, "What does GLOW10 make of 140 EUR? I carry 4 kg, and have size 42 and order 501.", []string{codes, terms}, map[string]int{
 		"It takes off 14.00 EUR, so you pay 126.00 EUR.":                            0,
 		"It takes off 24.00 EUR, so you pay 116.00 EUR.":                            2,
 		"With the Varn Orb you are at 160.00 EUR.":                                  0,
@@ -165,15 +149,7 @@ func TestAnswersDeriveFromWhatTheShopperWrote(t *testing.T) {
 		"Delivery is free for you.":                                                 1,
 		"It takes 1.2 kW.":                                                          0,
 		"It takes 1.3 kW.":                                                          1,
-	} {
-		var e Evidence
-		e.AddResult("", codes)
-		e.AddResult("", `{"policy":"Delivery","text":"Delivery costs 4.90 EUR. It is free of charge from 390 EUR."}`)
-		e.AddText("What does GLOW10 make of 140 EUR? I carry 4 kg, and have size 42 and order 501.")
-		if got := e.Check(text).Rejected(); len(got) != want {
-			t.Errorf("Check(%q) = %+v, want %d rejected", text, got, want)
-		}
-	}
+	})
 }
 
 func TestMergesSayAsPeopleDo(t *testing.T) {

@@ -93,16 +93,10 @@ func (d *derivation) ruleOf(e *Evidence, c claim, named []*subject) string {
 		return RuleAmount
 	case d.yieldsPercentage(e.amounts, c):
 		return RulePercentage
-	case d.yieldsBare(c):
+	case d.yieldsBare(c), d.isBareAmount(e, c):
 		return RuleAmount
 	case isAbout(c, e.amounts), isAboutDerived(c, e.amounts), isAboutDerived(c, d.amounts), isAboutMeasure(c, e.facts):
 		return RuleRounding
-	}
-	if bare := c; c.currency == "" && c.Unit == "" && len(e.amounts) > 0 && c.IsNumber() && !slices.Contains(c.values, 0) { // "40 are missing"
-		bare.currency = e.amounts[0].currency
-		if d.yieldsAmount(e.amounts, bare) || e.isBeyondLimit(bare) {
-			return RuleAmount
-		}
 	}
 	return ""
 }
@@ -113,7 +107,7 @@ func (d *derivation) isOfNamed(e *Evidence, c claim, named []*subject) bool {
 }
 
 // asAmount returns a number that is written like an amount or added up, without a currency, as one in that of the evidence: "49,00", and
-// "15 + 16 = 31 EUR".
+// "15 + 16 = 31 EUR"; and cents as the part of one.
 func (c claim) asAmount(amounts []claim) claim {
 	digits := len(c.text) - 1 - strings.LastIndexAny(c.text, ".,")
 	isDay := slices.ContainsFunc(c.readings, func(reading []key) bool { return reading[0].kind == day })

@@ -49,25 +49,30 @@ func metric(word string) string {
 const unitLength = 4
 
 // unitWord returns a word in small letters as Fact.Unit has it.
-func unitWord(word string) string { return cmp.Or(metric(word), text.Head(word, unitLength)) }
+func unitWord(word string) string {
+	if len(word) <= unitLength {
+		return word
+	}
+	return cmp.Or(metric(word), text.Head(word, unitLength))
+}
 
 // measured returns what a fact measures, in the smallest unit of its kind, and that unit; "": it is no measure and no period.
 func (f Fact) measured() (unit string, values []int64) {
-	scale, isScaled := scales[measures[f.Unit]]
-	if p, ok := periods[f.Unit]; ok {
-		scale, isScaled = p, true
-	}
 	if unitOf(f) == "" || !f.IsNumber() {
 		return "", nil
+	}
+	by, isScaled := periods[f.Unit]
+	if !isScaled {
+		by, isScaled = scales[measures[f.Unit]]
 	}
 	values = f.values()
 	if !isScaled {
 		return measures[f.Unit], values
 	}
 	for i := range values {
-		values[i] *= scale.times
+		values[i] *= by.times
 	}
-	return scale.base, values
+	return by.base, values
 }
 
 // measuresOf returns the measures of some facts in one unit, the smallest of its kind.

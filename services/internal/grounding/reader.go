@@ -388,8 +388,11 @@ func (r *reader) unit(i int) (unit string, end int) {
 	case word == "km" && r.next(i+1, "/") == "h":
 		word = "km/h"
 	}
-	if next := text.Fold(r.next(i+1, "")); (word == "jours" || word == "jour" || word == "días" || word == "día") && workdays[text.Head(next, unitLength)] {
-		return "work", 0
+	switch word {
+	case "jours", "jour", "días", "día":
+		if workdays[text.Head(text.Fold(r.next(i+1, "")), unitLength)] { // jours ouvrés, días laborables
+			return "work", 0
+		}
 	}
 	return unitWord(word), 0
 }

@@ -103,9 +103,20 @@ func TestCheckComparesWhatIsAssertedAndDenied(t *testing.T) {
 // checkRejected checks texts against a tool's result, and how many claims of each are rejected.
 func checkRejected(t *testing.T, results string, texts map[string]int) {
 	t.Helper()
+	checkRejectedBeside(t, "", []string{results}, texts)
+}
+
+// checkRejectedBeside checks how many claims of each text are rejected, by the results of tools and what a person wrote; "": nothing.
+func checkRejectedBeside(t *testing.T, message string, results []string, texts map[string]int) {
+	t.Helper()
 	for text, want := range texts {
 		var e Evidence
-		e.AddResult("", results)
+		for _, r := range results {
+			e.AddResult("", r)
+		}
+		if message != "" {
+			e.AddText(message)
+		}
 		if got := e.Check(text).Rejected(); len(got) != want {
 			t.Errorf("Check(%q) = %+v, want %d rejected", text, got, want)
 		}

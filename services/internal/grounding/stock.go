@@ -91,18 +91,16 @@ func (s *subject) piecesOf(c *clause) []int64 {
 // isNamedOption reports whether words name a way in which one of some products comes, such as a colour, and only the stock of all ways is known:
 // this one may be sold out. A size of one letter is a capital.
 func isNamedOption(raw string, about []*subject, words []text.Word) bool {
-	isThis := func(i int) bool { return i > 0 && isWordOf(words[i], "OPTION") && isWordOf(words[i-1], "THIS") } // "in this colour"
+	isThis := false // "in this colour"
+	for i := 1; i < len(words); i++ {
+		isThis = isThis || isWordOf(words[i], "OPTION") && isWordOf(words[i-1], "THIS")
+	}
 	return slices.ContainsFunc(about, func(p *subject) bool {
-		for i := range words {
-			if len(p.variants) == 0 && len(p.options) > 0 && isThis(i) {
-				return true
-			}
-		}
-		return len(p.variants) == 0 && slices.ContainsFunc(words, func(w text.Word) bool {
+		return len(p.variants) == 0 && (isThis && len(p.options) > 0 || slices.ContainsFunc(words, func(w text.Word) bool {
 			isSize := len(w.Text) == 1 && isCapital(raw[w.Start:]) && !strings.HasPrefix(raw[w.End:], "'") && !strings.HasPrefix(raw[w.End:], "’")
 			isWord := len(w.Text) > 1 && !isStopWord(w.Text) && !slices.Contains(p.words, nameWord(w.Text))
 			return (isSize || isWord) && slices.Contains(p.options, w.Text)
-		})
+		}))
 	})
 }
 
