@@ -16,18 +16,26 @@ import (
 	"github.com/quartet-commerce/quartet/services/internal/fault"
 )
 
-// openBudget starts a fixture whose store has a budget of the day, and whose specialists use 1,000 tokens for an answer.
+// openBudget starts a fixture whose store has a budget of the day, and whose specialists use 1,000 tokens for an answer. As real ones do, they
+// refuse a share of one token, which pays for no call.
 func openBudget(t *testing.T, b *gatewayv1.DayBudget) *fixture {
 	h := newFixture(t, miniredis.RunT(t))
 	h.config.StoreModels = []string{"small"}
 	for name, s := range h.specialists {
-		s.answer = func(_ *specialistv1.AnswerRequest, stream answerStream) error {
+		s.answer = func(req *specialistv1.AnswerRequest, stream answerStream) error {
+			if req.GetBudget().GetMaxTokens() == 1 {
+				return refuseShare(req, stream)
+			}
 			return sayAnswer(stream, &specialistv1.Answer{Text: name + " answers.", Confidence: 0.9, Usage: usageOf(1000), Cost: usd(5)})
 		}
 	}
 	h.start()
 	h.putBudget(b)
 	return h
+}
+
+func refuseShare(*specialistv1.AnswerRequest, answerStream) error {
+	return &fault.Exhausted{Reason: commonv1.ErrorReason_ERROR_REASON_BUDGET_EXHAUSTED, What: "budget of the assignment", RetryAfter: fault.NoRetry}
 }
 
 func (h *fixture) putBudget(b *gatewayv1.DayBudget) {
@@ -92,10 +100,7 @@ func TestWhereTheBudgetOfTheDayIsUsedUpNobodyIsAsked(t *testing.T) {
 
 func TestAShareThatPaysForNoCallIsNoError(t *testing.T) {
 	h := openBudget(t, &gatewayv1.DayBudget{Max: &commonv1.Budget{MaxTokens: 3000}})
-	refuse := func(*specialistv1.AnswerRequest, answerStream) error {
-		return &fault.Exhausted{Reason: commonv1.ErrorReason_ERROR_REASON_BUDGET_EXHAUSTED, What: "budget of the assignment", RetryAfter: fault.NoRetry}
-	}
-	h.specialists["search"].answer, h.specialists["support"].answer = refuse, refuse
+	h.specialists["search"].answer, h.specialists["support"].answer = refuseShare, refuseShare
 	if reply := h.ask("search: a | support: b"); reply.GetBudgetStep() != gatewayv1.BudgetStep_BUDGET_STEP_STOP || reply.GetUnrecorded() {
 		t.Errorf("the reply is %v", reply)
 	}
