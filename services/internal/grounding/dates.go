@@ -44,19 +44,41 @@ func newTimeline(facts []Fact) timeline {
 			out.intervals = addOnce(out.intervals, p)
 		}
 	}
-	for i, f := range facts {
+	for _, f := range facts {
 		if !isDate(f) {
 			continue
 		}
-		own := f.year()
-		if own == 0 && i+1 < len(facts) && facts[i+1].Start > f.End && facts[i+1].Start-f.End <= len(" de ") {
-			own = facts[i+1].year()
-		}
-		if t, ok := f.dayIn(cmp.Or(own, out.year, someYear)); ok {
+		f = f.withYear()
+		if t, ok := f.dayIn(cmp.Or(f.year(), out.year, someYear)); ok {
 			out.dates = addOnce(out.dates, t)
 		}
 	}
 	return out
+}
+
+// withYear returns a date with the year behind it, also from that year.
+func (f Fact) withYear() Fact {
+	if f.dated != nil {
+		f.readings = [][]key{f.dated}
+	}
+	return f
+}
+
+// nearest returns the day of a date of a text; without a year, the one that is nearest to a day of the evidence: 6 January is after 23 December.
+func (t timeline) nearest(f Fact) (nearest time.Time, ok bool) {
+	if year := f.year(); year > 0 || t.year == 0 {
+		return f.dayIn(cmp.Or(year, someYear))
+	}
+	least := time.Duration(0)
+	for _, year := range []int{t.year, t.year - 1, t.year + 1} {
+		day, exists := f.dayIn(year)
+		for _, u := range t.dates {
+			if off := u.Sub(day).Abs(); exists && (!ok || off < least) {
+				nearest, least, ok = day, off, true
+			}
+		}
+	}
+	return nearest, ok
 }
 
 // addOnce appends a value to a list that lacks it, up to maxLearned.
@@ -144,13 +166,26 @@ func (d *derivation) isDay(c claim, evidence timeline) bool {
 	}
 	dates := slices.Clone(evidence.dates)
 	for _, f := range d.dates {
-		if t, ok := f.dayIn(cmp.Or(f.year(), evidence.year, someYear)); ok {
+		if t, ok := evidence.nearest(f); ok {
 			dates = addOnce(dates, t)
 		}
 	}
 	if p := c.interval(); p.days > 0 {
 		return c.isBetween(p.days, dates)
 	}
+	terms := slices.DeleteFunc(slices.Clone(evidence.intervals), func(p interval) bool { return p.months == 0 && p.days < leastTerm })
+	for _, f := range d.measures {
+		if p := f.interval(); p != (interval{}) && !slices.Contains(terms, p) {
+			terms = append(terms, p)
+		}
+	}
+	inYears := func(p interval) bool {
+		return p.months > 0 && p.months%12 == 0 && slices.Contains(evidence.years, c.year()-p.months/12)
+	}
+	if !isDate(c.Fact) && c.year() > 0 && slices.ContainsFunc(terms, inYears) {
+		return true
+	}
+	c.Fact = c.withYear()
 	isNear := func(t time.Time) bool {
 		u, ok := c.dayIn(t.Year())
 		days := int(u.Sub(t).Abs().Hours() / 24)
@@ -159,16 +194,7 @@ func (d *derivation) isDay(c claim, evidence timeline) bool {
 	if isDate(c.Fact) && slices.ContainsFunc(evidence.dates, isNear) {
 		return false
 	}
-	terms := slices.DeleteFunc(slices.Clone(evidence.intervals), func(p interval) bool { return p.months == 0 && p.days < leastTerm })
-	for _, f := range d.measures {
-		if p := f.interval(); p != (interval{}) && !slices.Contains(terms, p) {
-			terms = append(terms, p)
-		}
-	}
 	return slices.ContainsFunc(terms, func(p interval) bool {
-		if year := c.year(); year > 0 && !isDate(c.Fact) {
-			return p.months > 0 && p.months%12 == 0 && slices.Contains(evidence.years, year-p.months/12)
-		}
 		return !(p.isWork && p.days > maxWorkdays) && slices.ContainsFunc(dates, func(t time.Time) bool {
 			return !(p.isWork && t.Year() == someYear) && c.isOn(p.after(t))
 		})

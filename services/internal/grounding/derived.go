@@ -41,7 +41,7 @@ const (
 func (d *derivation) learn(c claim) {
 	switch {
 	case isDate(c.Fact) && len(d.dates) < maxLearned:
-		d.dates = append(d.dates, c.Fact)
+		d.dates = append(d.dates, c.withYear())
 	case len(c.values) == 0 || len(c.others) > 0:
 	case c.currency != "" && len(d.amounts) < maxLearned:
 		d.amounts = append(d.amounts, c)

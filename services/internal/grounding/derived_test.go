@@ -132,6 +132,24 @@ func TestAnswersDeriveDates(t *testing.T) {
 	})
 }
 
+func TestAnswersDeriveDatesOfTheNextYear(t *testing.T) {
+	const results = `{"order":{"order_id":"KL-501","status":"delivered","delivered":"2026-12-23"},` +
+		`"passages":[{"policy":"Returns","text":"Unused goods can be returned within 14 days."}]}`
+	checkRejectedBeside(t, "Today is Monday, 28 December 2026 (UTC).", []string{results}, map[string]int{
+		"It came on 23 December, so you have until 6 January.":                       0,
+		"It came on 23 December, so you have until 6 January 2027.":                  0,
+		"It came on 23 December, so you have until 6 January 2026.":                  1,
+		"It came on 23 December, so you have until 6 January 2028.":                  2,
+		"It came on 23 December 2027.":                                               1,
+		"You have until 6 January, nine days from now.":                              0,
+		"You have until 6 January, ten days from now.":                               1,
+		"Die Frist endet am 6. Januar 2027, also in neun Tagen.":                     0,
+		"Die Frist endet am 6. Januar 2028, also in neun Tagen.":                     3,
+		"Puede devolverlo hasta el 6 de enero de 2027, quedan nueve días.":           0,
+		"Vous pouvez la retourner jusqu'au 6 janvier 2027, il vous reste dix jours.": 1,
+	})
+}
+
 func TestAnswersDeriveFromWhatTheShopperWrote(t *testing.T) {
 	const codes = `{"promotions":[{"code":"GLOW10","offer":"10 % off lamps","eligible":true},{"code":"DUSK20","offer":"20 % off lamps","eligible":true}],` +
 		`"products":[{"product_id":"A","title":"Varn Orb","price":"20.00 EUR","details":"weight 2.3 kg; power 1200 W"},{"product_id":"B","title":"Varn Glow","price":"19.50 EUR"}]}`

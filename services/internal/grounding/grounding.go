@@ -97,6 +97,7 @@ type Fact struct {
 	readings [][]key // what it may say, at least one; each is keys that belong together
 	parts    []key   // a reading as parts, which other parts do not make up
 	also     []key   // what a text that has it says as well
+	dated    []key   // of a day and of the year behind it: both
 	currency string  // of a number that is an amount: the ISO 4217 code, or the sign that several currencies share
 }
 

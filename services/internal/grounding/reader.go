@@ -244,7 +244,12 @@ func (r *reader) number() {
 		last++
 		atoms = append(atoms, r.tokens[last].atoms...)
 	}
-	f := Fact{readings: r.readings(r.tokens[first].atoms), Plain: len(atoms) == 1 && (len(atoms[0].text) == 1 || r.isYear(atoms[0].text))}
+	f := Fact{readings: r.readings(r.tokens[first].atoms), Plain: len(atoms) == 1 && len(atoms[0].text) == 1}
+	if len(atoms) == 1 && r.isYear(atoms[0].text) {
+		date := &r.out.Facts[len(r.out.Facts)-1]
+		date.dated = []key{date.readings[0][0], f.readings[0][0]}
+		f.dated, f.Plain = date.dated, true
+	}
 	f.Unit, f.End = r.unit(last)
 	if last > first {
 		f.readings = [][]key{nil}
