@@ -7,6 +7,7 @@ import (
 	gatewayv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/gateway/v1"
 
 	"github.com/quartet-commerce/quartet/services/gateway/output"
+	"github.com/quartet-commerce/quartet/services/internal/racedetector"
 )
 
 // What stands beside the destination of an allowed link is read like all other text: renderers take no link there, but what it holds.
@@ -46,6 +47,9 @@ func TestNothingHidesInAnAllowedLink(t *testing.T) {
 
 // A text without a place to cut is checked in parts, however it comes.
 func TestLongTextsWithoutEndsDependNotOnPieces(t *testing.T) {
+	if racedetector.On {
+		t.Skip("one goroutine, which takes long under the race detector")
+	}
 	p := output.New(&gatewayv1.Store{}, "en")
 	for _, unit := range []string{"1 [](", "1 [a](/x) ", "1 ](", "1 <a ", "1 &amp;", "1 a.b/ ", "1 a@ ", "1 [", "+1 ", "1 (at)"} {
 		s := strings.Repeat(unit, 200_000/len(unit))

@@ -10,6 +10,8 @@ import (
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"github.com/quartet-commerce/quartet/services/internal/racedetector"
 )
 
 // Times of a turn in seconds, as docs/scale.md and docs/benchmarks.md have them. The time of a model call is assumed.
@@ -125,6 +127,9 @@ func (s simulation) run() figures {
 
 // docs/scale.md has the rows that the simulation makes.
 func TestSimulationOfScale(t *testing.T) {
+	if racedetector.On {
+		t.Skip("one goroutine, which takes long under the race detector")
+	}
 	page, err := os.ReadFile("../../../docs/scale.md")
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
 //go:build !race
 
-// Package racedetector tells tests whether the race detector is on. Those that take minutes with it, and have one goroutine or all of
+// Package racedetector tells tests whether the race detector is on. Those that take long with it, and have one goroutine or all of
 // theirs in processes, are left to the run without it.
 package racedetector
 
