@@ -102,6 +102,8 @@ breaking: tools ## Check that no contract breaks callers of the commit BASE
 	git archive $(BASE) buf.yaml proto | tar -x -C .tmp/base
 	buf breaking --against .tmp/base
 
+# All modules have the versions of the workspace, so that nothing is compiled anew: after a change of one, go work sync, then go mod
+# tidy in each.
 .PHONY: modules
 modules: ## Check that each module builds and is tidy by itself
 	for m in $(MODULES); do (cd $$m && GOWORK=off go vet ./... && GOWORK=off go mod tidy -diff) || exit 1; done
