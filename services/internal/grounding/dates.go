@@ -56,7 +56,7 @@ func newTimeline(facts []Fact) timeline {
 	return out
 }
 
-// withYear returns a date with the year behind it, also from that year.
+// withYear returns the date that a day and the year behind it make, for either of them; other facts as they are.
 func (f Fact) withYear() Fact {
 	if f.dated != nil {
 		f.readings = [][]key{f.dated}
@@ -173,12 +173,7 @@ func (d *derivation) isDay(c claim, evidence timeline) bool {
 	if p := c.interval(); p.days > 0 {
 		return c.isBetween(p.days, dates)
 	}
-	terms := slices.DeleteFunc(slices.Clone(evidence.intervals), func(p interval) bool { return p.months == 0 && p.days < leastTerm })
-	for _, f := range d.measures {
-		if p := f.interval(); p != (interval{}) && !slices.Contains(terms, p) {
-			terms = append(terms, p)
-		}
-	}
+	terms := d.terms(evidence)
 	inYears := func(p interval) bool {
 		return p.months > 0 && p.months%12 == 0 && slices.Contains(evidence.years, c.year()-p.months/12)
 	}
@@ -199,6 +194,17 @@ func (d *derivation) isDay(c claim, evidence timeline) bool {
 			return !(p.isWork && t.Year() == someYear) && c.isOn(p.after(t))
 		})
 	})
+}
+
+// terms returns the periods that days are counted by: those of the text, and of the evidence those that are not too short.
+func (d *derivation) terms(evidence timeline) []interval {
+	terms := slices.DeleteFunc(slices.Clone(evidence.intervals), func(p interval) bool { return p.months == 0 && p.days < leastTerm })
+	for _, f := range d.measures {
+		if p := f.interval(); p != (interval{}) && !slices.Contains(terms, p) {
+			terms = append(terms, p)
+		}
+	}
+	return terms
 }
 
 // isBetween reports whether a claim is the number of days or weeks between two dates, or about that if it says so.
