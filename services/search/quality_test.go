@@ -32,9 +32,7 @@ const (
 // It takes some queries and 1,250 products, since a cluster takes minutes to write all. docs/search.md has the figures of all, and the
 // command.
 func TestTheClusterRanksAsWellAsTheIndexInMemory(t *testing.T) {
-	if racedetector.On {
-		t.Skip("one goroutine, which takes long under the race detector")
-	}
+	racedetector.SkipOneGoroutine(t)
 	client, err := weaviateclient.New(weaviatetest.Start(t, 1).URL(), "")
 	if err != nil {
 		t.Fatal(err)

@@ -92,9 +92,7 @@ func TestPolicyOfAThousandOrders(t *testing.T) {
 
 // TestTasksFindTheirOrders answers every look-up that the tasks expect, for the right customer and for all others.
 func TestTasksFindTheirOrders(t *testing.T) {
-	if racedetector.On {
-		t.Skip("one goroutine, which takes long under the race detector")
-	}
+	racedetector.SkipOneGoroutine(t)
 	t.Parallel()
 	db, tasks := orderstest.ReadTau2(t)
 	c := serve(t, silent())

@@ -11,7 +11,6 @@ import (
 	specialistv1 "github.com/quartet-commerce/quartet/proto/gen/quartet/specialist/v1"
 
 	"github.com/quartet-commerce/quartet/pkg/agentloop"
-
 	"github.com/quartet-commerce/quartet/services/internal/racedetector"
 )
 
@@ -115,9 +114,7 @@ func TestAnswersThatAreCopiedPassWhole(t *testing.T) {
 }
 
 func TestOneChangedFactIsCaught(t *testing.T) {
-	if racedetector.On {
-		t.Skip("one goroutine, which takes long under the race detector")
-	}
+	racedetector.SkipOneGoroutine(t)
 	mutants, missed := 0, 0
 	for _, c := range mergeCases(t) {
 		for _, m := range mutantsOf(c) {

@@ -47,9 +47,7 @@ func TestNothingHidesInAnAllowedLink(t *testing.T) {
 
 // A text without a place to cut is checked in parts, however it comes.
 func TestLongTextsWithoutEndsDependNotOnPieces(t *testing.T) {
-	if racedetector.On {
-		t.Skip("one goroutine, which takes long under the race detector")
-	}
+	racedetector.SkipOneGoroutine(t)
 	p := output.New(&gatewayv1.Store{}, "en")
 	for _, unit := range []string{"1 [](", "1 [a](/x) ", "1 ](", "1 <a ", "1 &amp;", "1 a.b/ ", "1 a@ ", "1 [", "+1 ", "1 (at)"} {
 		s := strings.Repeat(unit, 200_000/len(unit))

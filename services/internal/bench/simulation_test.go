@@ -127,9 +127,7 @@ func (s simulation) run() figures {
 
 // docs/scale.md has the rows that the simulation makes.
 func TestSimulationOfScale(t *testing.T) {
-	if racedetector.On {
-		t.Skip("one goroutine, which takes long under the race detector")
-	}
+	racedetector.SkipOneGoroutine(t)
 	page, err := os.ReadFile("../../../docs/scale.md")
 	if err != nil {
 		t.Fatal(err)

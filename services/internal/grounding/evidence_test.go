@@ -106,9 +106,7 @@ func TestCheckDerivesFromQuantitiesAndRests(t *testing.T) {
 }
 
 func TestAChangedFactIsUnsupported(t *testing.T) {
-	if racedetector.On {
-		t.Skip("one goroutine, which takes long under the race detector")
-	}
+	racedetector.SkipOneGoroutine(t)
 	for _, kind := range []struct {
 		name   string
 		change func(string) []string

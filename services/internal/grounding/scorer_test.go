@@ -192,8 +192,8 @@ func (m *training) encode() []byte {
 
 // TestScorerIsFittedToPhrases fits the scorer anew, and compares it with the one that is built in. With -update it writes it.
 func TestScorerIsFittedToPhrases(t *testing.T) {
-	if racedetector.On && !*update {
-		t.Skip("one goroutine, which takes long under the race detector")
+	if !*update {
+		racedetector.SkipOneGoroutine(t)
 	}
 	var sentences []labelled
 	for _, file := range []string{"phrases", "words", "sentences", "authors"} {

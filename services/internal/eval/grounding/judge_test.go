@@ -16,9 +16,7 @@ import (
 // What a strong language model, which read the texts without knowing which are wrong, makes of the checks. docs/evaluation.md has the
 // figures. The model's verdicts are kept, so this tests what is made of them.
 func TestWithTheVerdictsOfAStrongModel(t *testing.T) {
-	if racedetector.On {
-		t.Skip("one goroutine, which takes long under the race detector")
-	}
+	racedetector.SkipOneGoroutine(t)
 	read := func(in *os.File) Outputs {
 		t.Helper()
 		defer in.Close()

@@ -46,9 +46,7 @@ var unread = map[string]struct{ least, most float64 }{
 }
 
 func TestUnreadSets(t *testing.T) {
-	if racedetector.On {
-		t.Skip("one goroutine, which takes long under the race detector")
-	}
+	racedetector.SkipOneGoroutine(t)
 	for name, want := range unread {
 		f, err := os.Open("testdata/" + name + "-unread.jsonl")
 		if err != nil {

@@ -26,9 +26,7 @@ import (
 // shares no code with the search.
 
 func (x suite) testFiltersCountsAndExtremesAreExact(t *testing.T) {
-	if racedetector.On {
-		t.Skip("one goroutine, which takes long under the race detector")
-	}
+	racedetector.SkipOneGoroutine(t)
 	products := Stocked(PublicProducts(t))
 	if x.most > 0 {
 		products = products[:min(x.most, len(products))]

@@ -142,8 +142,8 @@ var leastHeldOut = map[string]float64{"chorus": 0.80, "search": 0.66}
 
 // With -v it prints what is lost without each feature. With -args -update it writes the weights.
 func TestWeightsAreThoseThatAreFitted(t *testing.T) {
-	if racedetector.On && !*update {
-		t.Skip("one goroutine, which takes long under the race detector")
+	if !*update {
+		racedetector.SkipOneGoroutine(t)
 	}
 	v := publicSnapshot(t)
 	all := append(examples(t, v, "chorus", "chorus/judgments.csv"), examples(t, v, "search", "search/dev.csv")...)
